@@ -20,10 +20,10 @@ from typing import Any
 import numpy as np
 import orjson
 
-from bench.recall import ROWS, Engine, Query, data_directory, read_queries
+from bench.recall import ROWS, Embedding, Engine, Query, Row, data_directory, read_queries
 from bench.unanswered import questions
 from kledger.contract.recall import floor_of
-from projections.search.match import Passages, covered, passages, weighed
+from projections.search.match import Passages, covered, joined, passages, weighed
 
 LEAST_KEPT = 0.96
 SMALL = (1, 10, 100)
@@ -68,21 +68,21 @@ class Measured:
         return Measured(self.real[number::2], self.others[number::2], self.visible)
 
 
-def measure(data: Path) -> dict[str, Measured]:
-    """Every row of bench/recall.py on its whole corpus, and on small stores made of it."""
+def measure(data: Path, rows_of: Sequence[Row] = ROWS, embedder: Embedding | None = None) -> dict[str, Measured]:
+    """Rows of bench/recall.py on their whole corpus, and on small stores made of it."""
     measured: dict[str, Measured] = {}
-    for corpus in dict.fromkeys(row.corpus for row in ROWS):
+    for corpus in dict.fromkeys(row.corpus for row in rows_of):
         items = [orjson.loads(line) for line in (data / corpus / "knowledge.jsonl").read_bytes().splitlines()]
-        rows = [row for row in ROWS if row.corpus == corpus]
+        rows = [row for row in rows_of if row.corpus == corpus]
         strangers = [query for row in ROWS if row.corpus != corpus for query in read_queries(data, row)]
         for row in rows:
             real = [query for query in read_queries(data, row) if query.text.strip()]
             unanswered = [Query(text, frozenset(), row.lang) for text in (*questions("en"), *questions("zh"))]
             shuffled = Random(1).sample(strangers, min(len(strangers), len(real)))
             others = [*unanswered, *shuffled]
-            measured[row.name] = _in_one_store(items, real, others)
+            measured[row.name] = _in_one_store(items, real, others, embedder)
             for size in SMALL:
-                measured[f"{row.name}, {size} items"] = _in_small_stores(items, real, others, size)
+                measured[f"{row.name}, {size} items"] = _in_small_stores(items, real, others, size, embedder)
     return measured
 
 
@@ -91,19 +91,25 @@ def kept_at(half: Measured) -> float:
     return float(np.quantile([each.match for each in half.real if each.answered], 1 - LEAST_KEPT))
 
 
-def _in_one_store(items: Sequence[Mapping[str, Any]], real: Sequence[Query], others: Sequence[Query]) -> Measured:
+def _in_one_store(
+    items: Sequence[Mapping[str, Any]], real: Sequence[Query], others: Sequence[Query], embedder: Embedding | None
+) -> Measured:
     known = {item["id"]: passages(item["task"], item["content"]) for item in items}
     with tempfile.TemporaryDirectory() as folder:
-        engine = Engine(Path(folder), items)
+        engine = Engine(Path(folder), items, embedder)
         try:
-            of_real, of_others = ([_best(engine, known, each) for each in asked] for asked in (real, others))
+            of_real, of_others = ([best(engine, known, each) for each in asked] for asked in (real, others))
             return Measured(of_real, of_others, len(items))
         finally:
             engine.close()
 
 
 def _in_small_stores(
-    items: Sequence[Mapping[str, Any]], real: Sequence[Query], others: Sequence[Query], size: int
+    items: Sequence[Mapping[str, Any]],
+    real: Sequence[Query],
+    others: Sequence[Query],
+    size: int,
+    embedder: Embedding | None,
 ) -> Measured:
     """Stores of so many items, each asked what one of them answers, and four questions that none does.
 
@@ -121,22 +127,25 @@ def _in_small_stores(
         stores.append((f"project:{number}", own, random.sample(list(others), 4)))
     known = {item["id"]: passages(item["task"], item["content"]) for item in stored}
     with tempfile.TemporaryDirectory() as folder:
-        engine = Engine(Path(folder), stored)
+        engine = Engine(Path(folder), stored, embedder)
         try:
             return Measured(
-                [_best(engine, known, query, scope) for scope, query, _ in stores],
-                [_best(engine, known, other, scope) for scope, _, asked in stores for other in asked],
+                [best(engine, known, query, scope) for scope, query, _ in stores],
+                [best(engine, known, other, scope) for scope, _, asked in stores for other in asked],
                 size,
             )
         finally:
             engine.close()
 
 
-def _best(engine: Engine, known: Mapping[str, Passages], query: Query, scope: str = "public") -> Best:
-    results = list(engine.by("fused", scope)(query.text))[:_RESULTS]
+def best(engine: Engine, known: Mapping[str, Passages], query: Query, scope: str = "public") -> Best:
+    """The best match of the first results: by words, and by the cosine of the engine's model where it has one."""
+    found = engine.found(query.text, scope=scope)
+    results = engine.ordered(found)[:_RESULTS]
+    cosines = {each.item_id: each.vector for each in found}
     weight = weighed(query.text)
-    match = max((covered(weight, known[item_id]) for item_id in results), default=0.0)
-    return Best(match, not query.relevant.isdisjoint(results))
+    matches = [joined(covered(weight, known[each]), cosines[each], engine.meaning) for each in results]
+    return Best(max(matches, default=0.0), not query.relevant.isdisjoint(results))
 
 
 def run() -> list[dict[str, Any]]:

@@ -30,7 +30,7 @@ from ledger.event import JsonObject
 from ledger.sessions.forms import cost_of
 from ledger.sessions.tokens import counter_for
 from projections.search.memory_text import memory_text
-from tests.openai_server import EmbeddingEndpoint, embedding_endpoint
+from tests.openai_server import embedding_endpoint
 
 RANGES: Mapping[str, tuple[float, float] | None] = {
     "progressive compression": (0.40, 0.70),
@@ -150,7 +150,7 @@ async def measure() -> Saved:
         }
         async with running_node(Path(folder), **models) as node, AsyncLedgerClient(f"http://{node.http}") as ledger:
             for language in CONVERSATIONS:
-                await _hold(saved, ledger, endpoint, language)
+                await _hold(saved, ledger, language)
             light = saved.rows["light models before the large one"]
             small = sum(_count(each.text) for each in endpoint.chat.asked if each.model == _SMALL)
             light.raw = light.ours + small
@@ -160,7 +160,7 @@ async def measure() -> Saved:
     return saved
 
 
-async def _hold(saved: Saved, ledger: AsyncLedgerClient, endpoint: EmbeddingEndpoint, language: Language) -> None:
+async def _hold(saved: Saved, ledger: AsyncLedgerClient, language: Language) -> None:
     """One session from its first message to its last."""
     session = ledger.acting_as(user=f"holder-{language}").session(f"held-{language}")
     said = seeded_session(language)
@@ -195,10 +195,11 @@ async def _hold(saved: Saved, ledger: AsyncLedgerClient, endpoint: EmbeddingEndp
 async def _settled(session: Any) -> Mapping[str, Any]:
     """The context when the small model has answered what the context before asked of it."""
     async with asyncio.timeout(SETTLE_SECONDS):
-        while (cut := await session.context(WINDOW))["pending"] is not None:
+        while True:
+            cut: Mapping[str, Any] = await session.context(WINDOW)
+            if cut["pending"] is None:
+                return cut
             await asyncio.sleep(0.02)
-    context: Mapping[str, Any] = cut
-    return context
 
 
 async def _recall(saved: Saved, ledger: AsyncLedgerClient, conversation: Conversation) -> None:
@@ -240,8 +241,8 @@ def notes(saved: Saved) -> dict[str, str]:
         "light models before the large one": "tokens that a small model reads (summaries, extraction), of all read",
         "recall on demand": f"the text of {saved.recalls} recalls of five beside all that is known there",
         "tool results": f"contexts at level 1, all that they show; of the tools' own text {_share(tools):.0%}",
-        "shared context not repeated": f"of {saved.recalls} recalls, what the session that goes on holds; a quarter of "
-        f"what is known is said in it; the whole text is {_share(saved.refilled):.1%} shorter, as others take its place",
+        "shared context not repeated": f"of {saved.recalls} recalls, what the session that goes on holds, "
+        f"which said a quarter of it all; others take its place: the text is {_share(saved.refilled):.0%} shorter",
     }
 
 
