@@ -166,13 +166,13 @@ def run() -> list[dict[str, Any]]:
                 rows.append({**absent, "row": f"recall, {row}, {way}: {name}", "ours": figure, **about})
     for name, measured in table.known.items():
         half = measured.half(1)
-        for figure, value, target in (
+        for what, value, target in (
             ("AUC", measured.auc(), 0.97),
             ("kept", half.kept(), 0.95),
             ("nothing known", half.nothing_known(), 0.85),
         ):
             bound = {"target": f">= {target}", "unit": "", "note": f"{len(half.real)} and {len(half.others)} queries"}
-            rows.append({**absent, "row": f"{name}: {figure}", "ours": value, **bound})
+            rows.append({**absent, "row": f"{name}: {what}", "ours": value, **bound})
     return rows
 
 
