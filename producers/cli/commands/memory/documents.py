@@ -56,7 +56,7 @@ def ingest(
             shown.moved(number, len(files))
         answer: dict[str, Any] = {
             "documents": done,
-            **{name: sum(each.get(name, 0) for each in done) for name in ("saved", "unchanged", "retired")},
+            **{name: sum(each.get(name, 0) for each in done) for name in ("saved", "held", "unchanged", "retired")},
             "refused": sum("error" in each for each in done),
         }
         answer |= until_searchable(session.ledger, wait, shown)
@@ -105,6 +105,8 @@ def _told(answer: dict[str, Any]) -> Answer:
         f"{counted(len(answer['documents']) - answer['refused'], 'document')}: {answer['saved']} chunks saved, "
         f"{answer['unchanged']} unchanged, {answer['retired']} retired"
     )
+    if answer["held"]:
+        said += f"; {answer['held']} held, as a person had retired or corrected them: see kledger memory held"
     if answer["refused"]:
         said += f"; {answer['refused']} refused"
     if not answer["searchable"]:
