@@ -11,7 +11,7 @@ from functools import cache
 import orjson
 
 from kledger.contract.recall import FLOOR_A_TENFOLD, FLOOR_OF_ONE, MOST_FLOOR
-from projections.search import match, ranking, rerank
+from projections.search import asked_differently, match, model_rerank, ranking, rerank
 from projections.vectors import tokens
 from projections.vectors.embedding.weights import HASHED_VECTOR_WEIGHT, SENTENCE_VECTOR_WEIGHT
 
@@ -28,8 +28,12 @@ def policy(model: str) -> str:
         "words": [
             *(tokens.PAIR_WEIGHT, tokens.FRAGMENT_WEIGHT, tokens.CJK_PAIR_WEIGHT, tokens.CJK_CHARACTER_WEIGHT),
         ],
-        "lent": [ranking.LENDING, ranking.LENT, match.LENT_MATCH],
-        "match": [FLOOR_OF_ONE, FLOOR_A_TENFOLD, MOST_FLOOR, match.PASSAGE, match.UNRELATED],
-        "rerank": [dict(rerank.SWAY), dict(rerank.RANKS), rerank.MAIN, rerank.ALSO],
+        "lent": [ranking.LENDING, ranking.LENT, ranking.LENT_BACK, match.LENT_MATCH],
+        "match": [FLOOR_OF_ONE, FLOOR_A_TENFOLD, MOST_FLOOR, match.PASSAGE, match.LEAST_SHARE, match.UNRELATED],
+        "rerank": [dict(rerank.SWAY), dict(rerank.RANKS), rerank.MAIN, rerank.ALSO, model_rerank.REACH],
+        "other words": [
+            *(asked_differently.MOST_QUERIES, asked_differently.CLEARLY),
+            *(asked_differently.ANCHOR, asked_differently.TRUST),
+        ],
     }
     return hashlib.sha256(orjson.dumps(settings, option=orjson.OPT_SORT_KEYS)).hexdigest()[:_NAME_CHARACTERS]

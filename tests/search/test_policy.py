@@ -1,0 +1,45 @@
+"""The policy of a recall names every setting that ranks."""
+
+from __future__ import annotations
+
+from types import ModuleType
+
+import pytest
+
+from kledger.contract import recall
+from projections.search import asked_differently, match, model_rerank, ranking, rerank
+from projections.search import policy as named
+from projections.vectors.embedding import weights
+
+MODULES = (match, ranking, rerank, model_rerank, asked_differently, weights, recall)
+NO_SETTING_OF_RANKING = {"MOST_RECALLED", "MOST_CHARACTERS"}
+"""Bounds of what may be asked for, and of what is read."""
+
+
+def numbers(module: ModuleType) -> list[tuple[ModuleType, str]]:
+    """The settings of a module that are numbers, without those that it imports."""
+    return [
+        (module, name)
+        for name, value in vars(module).items()
+        if name.isupper() and not name.startswith("_") and isinstance(value, int | float)
+        if name not in NO_SETTING_OF_RANKING and (module is weights or not hasattr(weights, name))
+    ]
+
+
+SETTINGS = [one for module in MODULES for one in numbers(module)]
+
+
+@pytest.mark.parametrize(("module", "name"), SETTINGS, ids=[name for _, name in SETTINGS])
+def test_another_value_of_a_setting_is_another_policy(
+    monkeypatch: pytest.MonkeyPatch, module: ModuleType, name: str
+) -> None:
+    before = named.policy.__wrapped__("m")
+    for place in (module, named):
+        if hasattr(place, name):
+            monkeypatch.setattr(place, name, getattr(module, name) / 2)
+    assert named.policy.__wrapped__("m") != before
+
+
+def test_another_model_of_the_vectors_is_another_policy() -> None:
+    assert named.policy("one") != named.policy("other")
+    assert named.policy("one") == named.policy("one")
