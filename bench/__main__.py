@@ -36,6 +36,7 @@ BENCHMARKS = (
     "recall",
     "turns",
     "nothing_known",
+    "sentence_model",
     "heard",
     "restart",
     "slim",
