@@ -26,9 +26,8 @@ from kledger.contract.recall import floor_of
 from projections.search.match import Passages, covered, joined, passages, weighed
 
 LEAST_KEPT = 0.96
-SMALL = (1, 10, 100)
-STORES = 100
-"""Small stores of each size."""
+SMALL = {1: 280, 10: 280, 100: 100}
+"""Sizes of small stores, and how many there are of each."""
 _RESULTS = 5
 
 
@@ -119,7 +118,8 @@ def _in_small_stores(
     by_id = {item["id"]: item for item in items}
     stores: list[tuple[str, Query, list[Query]]] = []
     stored: list[Mapping[str, Any]] = []
-    for number, query in enumerate(random.sample([each for each in real if each.relevant & by_id.keys()], STORES)):
+    answered = [each for each in real if each.relevant & by_id.keys()]
+    for number, query in enumerate(random.sample(answered, SMALL[size])):
         answer = by_id[min(query.relevant & by_id.keys())]
         chosen = [answer, *random.sample([item for item in items if item is not answer], size - 1)]
         stored += [{**item, "id": f"{number}/{item['id']}", "scopes": [f"project:{number}"]} for item in chosen]

@@ -26,7 +26,7 @@ import orjson
 from numpy.typing import NDArray
 
 from bench.conversations import conversations, items, scope
-from bench.nothing_known import SMALL, Measured, best, measure
+from bench.nothing_known import Measured, best, measure
 from bench.recall import FIGURES, PATHS, ROWS, Embedding, Engine, Quality, Query, data_directory, evaluate, read_queries
 from bench.turns import FORMS, engine_of, quality, ways
 from bench.unanswered import questions
@@ -187,7 +187,7 @@ def main() -> int:
     for row, by_way in table.quality.items():
         for way, each in by_way.items():
             print(f"{row:<20} {way:<20} " + " ".join(f"{figure:6.3f}" for figure in each.figures()))
-    print(f"{'':<32} {'AUC':>6} {'kept':>6} {'nothing known':>14}   of {len(SMALL) + 1} sizes")
+    print(f"{'':<32} {'AUC':>6} {'kept':>6} {'nothing known':>14}")
     for name, measured in table.known.items():
         half = measured.half(1)
         print(f"{name:<32} {measured.auc():6.3f} {half.kept():6.3f} {half.nothing_known():14.3f}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kledger.contract.recall import FLOOR_OF_ONE, MOST_FLOOR, floor_of
-from projections.search.match import Passages, covered, joined, passages, weighed
+from projections.search.match import UNRELATED, Passages, covered, joined, passages, weighed
 from projections.search.ranking import LENT, Candidate, fuse, lend
 
 ROLLBACK = passages(
@@ -56,6 +56,20 @@ def test_a_cosine_joins_where_a_sentence_model_made_it() -> None:
     assert joined(0.1, 0.9, meaning=False) == 0.1
     assert joined(0.4, -0.5, meaning=True) == 0.4
     assert joined(0.4, None, meaning=True) == 0.4
+
+
+@pytest.mark.parametrize("words", [0.0, 0.2, 0.5, 1.0])
+def test_a_cosine_adds_to_the_words_what_they_do_not_cover_and_takes_nothing(words: float) -> None:
+    matches = [joined(words, cosine, meaning=True) for cosine in (-1.0, 0.0, UNRELATED, 0.5, 0.7, 0.9, 1.0, 1.0001)]
+    assert matches[:3] == [words] * 3, "texts that have nothing to do with each other"
+    assert matches == sorted(matches)
+    assert matches[-2:] == [1.0, 1.0]
+
+
+def test_the_same_in_other_words_is_known_and_what_is_only_near_is_not() -> None:
+    assert joined(0.0, 0.65, meaning=True) >= MOST_FLOOR
+    assert joined(0.0, 0.55, meaning=True) < MOST_FLOOR
+    assert joined(0.2, 0.55, meaning=True) >= MOST_FLOOR, "with a few words in common it is"
 
 
 def test_what_stands_beside_a_hit_gets_a_share_of_its_relevance_once() -> None:
