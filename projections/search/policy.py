@@ -30,10 +30,19 @@ def policy(model: str) -> str:
         ],
         "lent": [ranking.LENDING, ranking.LENT, ranking.LENT_BACK, match.LENT_MATCH],
         "match": [FLOOR_OF_ONE, FLOOR_A_TENFOLD, MOST_FLOOR, match.PASSAGE, match.LEAST_SHARE, match.UNRELATED],
-        "rerank": [dict(rerank.SWAY), dict(rerank.RANKS), rerank.MAIN, rerank.ALSO, model_rerank.REACH],
+        "rerank": [dict(rerank.SWAY), dict(rerank.RANKS), rerank.MAIN, rerank.ALSO],
         "other words": [
             *(asked_differently.MOST_QUERIES, asked_differently.CLEARLY),
             *(asked_differently.ANCHOR, asked_differently.TRUST),
         ],
     }
-    return hashlib.sha256(orjson.dumps(settings, option=orjson.OPT_SORT_KEYS)).hexdigest()[:_NAME_CHARACTERS]
+    return _name(orjson.dumps(settings, option=orjson.OPT_SORT_KEYS))
+
+
+def with_reranker(policy: str, model: str) -> str:
+    """The name of these settings and a reranker that is heard within its bounds."""
+    return _name(orjson.dumps([policy, model, model_rerank.REACH]))
+
+
+def _name(settings: bytes) -> str:
+    return hashlib.sha256(settings).hexdigest()[:_NAME_CHARACTERS]

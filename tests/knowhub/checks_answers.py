@@ -115,7 +115,7 @@ def r6(walk: Walk) -> None:
         case Command():
             told = door.ask("models", "--no-try")
         case _:
-            raise NotImplementedError(door)
+            raise AssertionError(f"no check for {door}")
     works = {each["work"]: each["model"] for each in told["models"]}
     assert {"extract", "summarise", "intent", "rewrite", "embed", "rerank"} <= set(works)
     assert works["extract"]
@@ -140,7 +140,7 @@ def recall(door: Door, message: str, language: str | None = None) -> JsonObject:
         case Mcp():
             told = door.ask("memory_recall", message=message, **stated)
         case _:
-            raise NotImplementedError(door)
+            raise AssertionError(f"no check for {door}")
     return told
 
 

@@ -26,6 +26,11 @@ def numbers(module: ModuleType) -> list[tuple[ModuleType, str]]:
     ]
 
 
+def name_now() -> str:
+    """The name of what ranks with a reranker, as the settings are now."""
+    return named.with_reranker(named.policy.__wrapped__("m"), "r")
+
+
 SETTINGS = [one for module in MODULES for one in numbers(module)]
 
 
@@ -33,13 +38,13 @@ SETTINGS = [one for module in MODULES for one in numbers(module)]
 def test_another_value_of_a_setting_is_another_policy(
     monkeypatch: pytest.MonkeyPatch, module: ModuleType, name: str
 ) -> None:
-    before = named.policy.__wrapped__("m")
+    before = name_now()
     for place in (module, named):
         if hasattr(place, name):
             monkeypatch.setattr(place, name, getattr(module, name) / 2)
-    assert named.policy.__wrapped__("m") != before
+    assert name_now() != before
 
 
 def test_another_model_of_the_vectors_is_another_policy() -> None:
     assert named.policy("one") != named.policy("other")
-    assert named.policy("one") == named.policy("one")
+    assert named.with_reranker("one", "r") != named.with_reranker("one", "s")

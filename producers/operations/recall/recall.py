@@ -27,6 +27,7 @@ from producers.operations.recording import is_recorded
 from projections.search.layers import layer_of
 from projections.search.memory_text import memory_text
 from projections.search.model_rerank import Place, rerank_factor, reranked
+from projections.search.policy import with_reranker
 from projections.search.ranking import freshness as freshness_at
 from projections.search.rerank import ALSO, MAIN, factors
 from projections.views.documents.ask import surroundings
@@ -75,6 +76,7 @@ async def recall(
             session=asked.session,
             language=language,
             intent=intent,
+            policy=_policy(desk, results),
         )
         recall_id = await keep(desk, event)
     return {
@@ -89,6 +91,13 @@ async def recall(
         "position": found["position"],
         "recall_id": recall_id,
     }
+
+
+def _policy(desk: Desk, results: Sequence[JsonObject]) -> str:
+    """The name of the settings that ranked, those of a reranker that was heard among them."""
+    if not any("rerank" in item["why"] for item in results):
+        return desk.searcher.policy
+    return with_reranker(desk.searcher.policy, str(desk.tiers.told()["rerank"]["model"]))
 
 
 async def _intent(desk: Desk, message: str, target: str | None) -> Intent:
