@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ledger.event import Fact
 from ledger.events import (
+    abstract,
     conflict,
     document,
     evolution,
@@ -25,6 +26,6 @@ from ledger.events import (
 
 FAMILIES = (
     *(knowledge, profile, recall, goal, resource, subject, evolution, extraction, slim, conflict, scope_type),
-    *(model, session, summary, project, document, statement),
+    *(model, session, summary, project, document, statement, abstract),
 )
 FACTS: dict[str, type[Fact]] = {fact.name: fact for family in FAMILIES for fact in family.FACTS}

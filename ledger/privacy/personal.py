@@ -18,6 +18,7 @@ from pydantic import BaseModel
 from kledger.contract.errors import InvalidPayload
 from kledger.contract.scopes import OPERATOR
 from ledger.event import Fact, NewEvent
+from ledger.events.abstract import AbstractCompleted
 from ledger.events.document import DocumentIngested
 from ledger.events.extraction import ExtractionRequested
 from ledger.events.knowledge import KnowledgeRevised, KnowledgeSaved
@@ -32,6 +33,10 @@ NOBODY = OPERATOR
 
 _ABOUT = {"evolution": "item_id", "slim": "survivor", "conflict": "first", "statement": "item_id"}
 """The field of a process's facts with the id of the item that they are about."""
+_OF_THEIR_READERS = (
+    *(KnowledgeSaved, KnowledgeRevised, ExtractionRequested, ResourceSaved, DocumentIngested, AbstractCompleted),
+)
+"""Facts that state the owner and scopes of what they say."""
 
 
 def is_person(entity: str) -> bool:
@@ -64,7 +69,7 @@ def stated_persons(event: NewEvent) -> list[str]:
     entities = [event.actor] if is_person(event.actor) else []
     if isinstance(fact, ProfileFact):
         entities += [fact.owner] if is_person(fact.owner) else []
-    elif isinstance(fact, (KnowledgeSaved, KnowledgeRevised, ExtractionRequested, ResourceSaved, DocumentIngested)):
+    elif isinstance(fact, _OF_THEIR_READERS):
         entities += persons(fact.owner, fact.scopes or ())
     elif isinstance(fact, StatementHeld):
         entities += persons(event.actor, fact.scopes)
