@@ -25,7 +25,7 @@ _LAST = f"""
 SELECT said->'requested'->>'document' AS document, owner,
     arg_max((said->'completed')::VARCHAR, position) AS completed
 FROM processes WHERE org = ? AND kind = 'abstract' AND stage = 'completed'
-    AND said->'requested'->>'document' IN ({LISTED})
+    AND (said->'requested'->>'document') IN ({LISTED})
 GROUP BY ALL
 """
 
