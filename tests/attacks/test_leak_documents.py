@@ -44,9 +44,7 @@ class Adas:
 def adas(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Adas]:
     with embedding_endpoint() as server:
         # It repeats the word where it is given that.
-        server.chat.says(
-            lambda text: {"summary": f"said {WORD if WORD in text else ''}", "sections": []}, to="<title>"
-        )
+        server.chat.says(lambda text: {"summary": f"said {WORD if WORD in text else ''}", "sections": []}, to="<title>")
         environment = {"KLEDGER_MODEL_URL": server.url, "KLEDGER_MODEL_SUMMARISE": "small"}
         with running(tmp_path_factory.mktemp("documents") / "data", env=environment) as node, node.client() as ledger:
             ada: Any = ledger.acting_as(**ADA)
