@@ -122,17 +122,17 @@ class Abstracting:
 
 
 def _text(document: Outline, said: Abstract, numbers: list[int]) -> str:
-    """The prompt text: what the sections say that are asked for, and a sentence of each other one."""
-    known = 2 * MOST_HEADING
-    most = min(OF_A_SECTION, max(known, (OF_A_PROMPT - known * len(document.parts)) // max(1, len(numbers))))
+    """The prompt text: what is asked for of what the sections say, and a sentence of each other one; half for each."""
+    of_known = OF_A_PROMPT // 2 // max(1, len(document.parts) - len(numbers))
+    of_asked = min(OF_A_SECTION, OF_A_PROMPT // 2 // max(1, len(numbers)))
     lines = [f"<title>{escaped(document.title)}</title>"]
     for number, part in enumerate(document.parts):
-        heading = escaped(part.heading)
         if number in numbers:
-            lines.append(f'<section number="{number}">\n{heading}\n{escaped(part.text[:most])}\n</section>')
+            text = escaped(f"{part.heading}\n{part.text}"[:of_asked])
+            lines.append(f'<section number="{number}">\n{text}\n</section>')
         else:
             sentence = said.sections.get(part.digest, part.sentence)
-            lines.append(f"<known>{heading}: {escaped(sentence)}</known>")
+            lines.append(f"<known>{escaped(f'{part.heading}: {sentence}'[:of_known])}</known>")
     return "\n".join(lines)
 
 

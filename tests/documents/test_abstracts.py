@@ -18,6 +18,7 @@ from kledger.contract.errors import Erased, NodeUnreachable
 from ledger.event import JsonObject, NewEvent
 from ledger.events.abstract import AbstractCompleted, AbstractRequested
 from ledger.events.usage import EXAMPLE_USAGE
+from ledger.privacy.personal import stated_persons
 from ledger.store.jetstream import JetStreamLedger
 from tests.files import contents
 from tests.journeys.running_node import ROOT, RunningNode, caught_up, result_of, running, until
@@ -204,6 +205,29 @@ def test_a_text_in_a_document_closes_no_tag_of_the_prompt(tmp_path: Path, endpoi
         ends(op, "completed")
         assert re.findall(r'<section number="(\d)">', endpoint.chat.asked[-1].text) == ["0"]
         assert endpoint.chat.asked[-1].text.count("</section>") == 1
+
+
+def test_of_a_long_document_each_ingestion_asks_for_a_bounded_part(tmp_path: Path, endpoint: EmbeddingEndpoint) -> None:
+    text = "".join(f"# Part {number}\n\nOf {number}: {LAMP * 4}\n\n" for number in range(150))
+    with summing(tmp_path / "data", endpoint) as (_, op):
+        ann = op.acting_as(user="ann")
+        for times, asked in enumerate((range(60), range(60, 120), range(120, 150)), 1):
+            ann.documents.ingest(DOCUMENT, text=text)
+            ends(op, *["completed"] * times)
+            prompt = endpoint.chat.asked[-1].text
+            assert re.findall(r'<section number="(\d+)">', prompt) == [str(number) for number in asked]
+            assert len(prompt) < 70_000
+        ann.documents.ingest(DOCUMENT, text=text)
+        caught_up(op)
+        assert endpoint.chat.calls == 3, "all is summed up"
+        assert {by for by, _ in summaries(ann.documents.get(DOCUMENT))} == {"model"}
+
+
+def test_what_a_model_said_is_sealed_for_the_persons_that_the_document_is_of() -> None:
+    said = AbstractCompleted(
+        summary="Words.", summaries=[], digests="-", scopes=["user:eve", "team:web"], owner="agent:scribe"
+    )
+    assert stated_persons(NewEvent(said, "abstract-1", "agent:scribe")) == ["user:eve"]
 
 
 def test_what_its_owner_corrected_retired_or_narrowed_is_not_given_to_a_model(
