@@ -15,7 +15,7 @@ from consumers.reactors.subscription import Request
 from consumers.reactors.work import ProcessState, Work
 from kledger.contract.documents import MOST_HEADING, MOST_SUMMARY
 from kledger.contract.errors import Erased, LedgerError, ModelFailed, NotOwner, UnknownDocument
-from ledger.events.abstract import AbstractCompleted, AbstractFailed, AbstractStarted
+from ledger.events.summary import AbstractCompleted, AbstractFailed, AbstractStarted
 from ledger.events.usage import Usage
 from projections.views.documents.abstracts import NOTHING, Abstract, Outline, abstracts_of, lacking, outline
 from projections.views.documents.ask import is_erased

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from ledger.event import Fact
 from ledger.events import (
-    abstract,
     conflict,
     document,
     evolution,
@@ -26,6 +25,6 @@ from ledger.events import (
 
 FAMILIES = (
     *(knowledge, profile, recall, goal, resource, subject, evolution, extraction, slim, conflict, scope_type),
-    *(model, session, summary, project, document, statement, abstract),
+    *(model, session, summary, project, document, statement),
 )
 FACTS: dict[str, type[Fact]] = {fact.name: fact for family in FAMILIES for fact in family.FACTS}

@@ -18,13 +18,13 @@ from pydantic import BaseModel
 from kledger.contract.errors import InvalidPayload
 from kledger.contract.scopes import OPERATOR
 from ledger.event import Fact, NewEvent
-from ledger.events.abstract import AbstractCompleted
 from ledger.events.document import DocumentIngested
 from ledger.events.extraction import ExtractionRequested
 from ledger.events.knowledge import KnowledgeRevised, KnowledgeSaved
 from ledger.events.profile import ProfileFact
 from ledger.events.resource import ResourceSaved
 from ledger.events.statement import StatementHeld
+from ledger.events.summary import AbstractCompleted
 from ledger.privacy.sealed import USER, seal
 from ledger.privacy.vault import DataKey
 from ledger.wire.subjects import event_subject, stated_by

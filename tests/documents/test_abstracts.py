@@ -16,7 +16,7 @@ import pytest
 from kledger import LedgerClient
 from kledger.contract.errors import Erased, NodeUnreachable
 from ledger.event import JsonObject, NewEvent
-from ledger.events.abstract import AbstractCompleted, AbstractRequested
+from ledger.events.summary import AbstractCompleted, AbstractRequested
 from ledger.events.usage import EXAMPLE_USAGE
 from ledger.privacy.personal import stated_persons
 from ledger.store.jetstream import JetStreamLedger

@@ -13,8 +13,8 @@ import structlog
 
 from kledger.contract.errors import LedgerError, VersionConflict
 from ledger.event import NewEvent
-from ledger.events.abstract import AbstractRequested
 from ledger.events.document import DocumentIngested
+from ledger.events.summary import AbstractRequested
 from ledger.named_ids import named_id
 from producers.operations.desk import Desk
 from producers.operations.publish import publish
