@@ -23,6 +23,7 @@ class IngestedDocument(TypedDict):
     duplicate: Annotated[bool, Field(description="It says what it said before: no version is new")]
     sections: int
     saved: Annotated[int, Field(description="Chunks that are new")]
+    held: Annotated[int, Field(description="Chunks that say what a person had retired or corrected: they are held")]
     unchanged: Annotated[int, Field(description="Chunks that are the same as before")]
     retired: Annotated[int, Field(description="Chunks that it says no longer")]
 

@@ -7,10 +7,11 @@ from typing import Annotated, NotRequired
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from kledger.answers.knowledge import Hit, Item
+from kledger.answers.knowledge import AclEntry, Eval, Hit, ItemMemory, ItemSource
 from kledger.answers.parts import Answered, JsonDocument, KeptAt, Position, Time
 from kledger.contract.language import Language
 from kledger.contract.recall import Intent, RecallLayer
+from kledger.contract.scopes import Visibility
 
 
 class StartupSections(TypedDict):
@@ -46,31 +47,63 @@ class RecallWhy(TypedDict):
     confidence: Annotated[float, Field(description="-1 to 1")]
     use: Annotated[float, Field(description="Verdicts and score: -1 to 1")]
     score: float
+    rerank: NotRequired[Annotated[float, Field(description="The factor of a reranker: 0.85 to 1.15")]]
 
 
-class RecalledItem(Item):
-    """An item that answers: its layer, its `match` (0 to 1), and the factors that ranked it."""
+class PartChunk(TypedDict):
+    """A chunk beside one that answers."""
 
-    relevance: float
-    match: float
-    layer: RecallLayer
-    why: RecallWhy
-    beside: NotRequired[str]
+    id: str
+    content: str
 
 
-class RecalledWords(TypedDict):
-    """An older message of the session that answers a follow-up; `number` counts from 1 in the session."""
+class RecalledPart(TypedDict):
+    """Where a chunk stands: its document, the headings above it, and the chunks before and after it."""
+
+    document: str
+    title: str
+    headings: list[str]
+    before: list[PartChunk]
+    after: list[PartChunk]
+
+
+class RecalledItem(TypedDict):
+    """What answers a message: an item, or of the layer `working` an older message of the session (`role`, `number`).
+
+    `match` is 0 to 1, `why` has the factors that ranked it. `part` is there for a chunk of a document; `beside` names
+    the item next to it in its trace that lent it relevance; `asked_as` is how a model put the message to find it.
+    """
 
     id: str
     layer: RecallLayer
-    role: str
-    number: int
     task: str
     content: str
     updated_at: Time
     match: float
     relevance: float
     why: RecallWhy
+    beside: NotRequired[str]
+    part: NotRequired[RecalledPart]
+    asked_as: NotRequired[str]
+    types: NotRequired[list[str]]
+    tags: NotRequired[JsonDocument]
+    scopes: NotRequired[list[str]]
+    owner: NotRequired[str]
+    visibility: NotRequired[Visibility]
+    resource_ids: NotRequired[list[str]]
+    source: NotRequired[ItemSource]
+    eval: NotRequired[Eval]
+    memory: NotRequired[ItemMemory]
+    acl: NotRequired[list[AclEntry]]
+    supersedes: NotRequired[str]
+    superseded_by: NotRequired[str]
+    message_id: NotRequired[str]
+    quality_score: NotRequired[float]
+    version: NotRequired[int]
+    position: NotRequired[KeptAt]
+    created_at: NotRequired[Time]
+    role: NotRequired[str]
+    number: NotRequired[int]
 
 
 class Recalled(Answered):
@@ -81,7 +114,7 @@ class Recalled(Answered):
     """
 
     intent: Intent
-    results: list[RecalledItem | RecalledWords]
+    results: list[RecalledItem]
     count: int
     text: str
     shown: int

@@ -145,6 +145,16 @@ class _Tallied(Collector):
         yield CounterMetricFamily("kledger_events_folded", "Events that the view took up", value=tally.folded)
         yield CounterMetricFamily("kledger_searches", "Searches answered", value=tally.searches)
         yield CounterMetricFamily(
+            "kledger_recalls_kept",
+            "Recalls by a message that were answered from what was kept",
+            value=self.desk.recalled.hits,
+        )
+        yield CounterMetricFamily(
+            "kledger_recalls_found",
+            "Recalls by a message that were not kept and looked up",
+            value=self.desk.recalled.misses,
+        )
+        yield CounterMetricFamily(
             "kledger_recalls_lost", "Searches whose recall was not recorded", value=tally.recalls_lost
         )
 

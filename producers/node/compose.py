@@ -222,6 +222,7 @@ async def node(settings: NodeSettings, ending: Callable[[], bool] = lambda: Fals
         desk.sessions = sessions
         desk.held_at_start = Written(head, head if "vectors" in settings.roles else 0)
         reactors = await with_models(desk, view, searcher, feed, settings.roles, stack)
+        keyring.when_forgotten(desk.recalled.forget)
         if desk.rewriter is not None:  # what it keeps may hold words of whoever is forgotten
             keyring.when_forgotten(desk.rewriter.forget)
         if feed.settings.embedding is not None:

@@ -24,6 +24,7 @@ from producers.operations.available_models import Intents, Models, NoModels, NoT
 from producers.operations.own_writes import NOTHING, Written
 from producers.operations.ports import LiveView, NodeAdmin, ParkingAdmin, Searcher, Sizes
 from producers.operations.publish import Tally
+from producers.operations.recall.kept import RecallCache
 from producers.operations.recording import Recorded
 from projections.views.lineage import ask as lineage
 
@@ -55,6 +56,8 @@ class Desk:
     """Asks a question differently, where a model is set for it."""
     reranker: Reranker | None = None
     """Scores results against the query, where one is set."""
+    recalled: RecallCache = field(default_factory=RecallCache)
+    """Results of recalls that may be given again."""
     tiers: Tiers = field(default_factory=NoTiers)
     collected: Sequence[Collector] = ()
     """Metrics of the node's other parts, exported with those of the HTTP interface."""

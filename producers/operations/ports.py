@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal, Protocol, TypeVar
@@ -105,6 +105,8 @@ class Searcher(Protocol):
     def policy(self) -> str: ...
 
     async def wait_for(self, position: int, timeout: float) -> None: ...
+
+    def state(self) -> Hashable | None: ...
 
     async def floor(self, org: str, visible: Sequence[str]) -> float: ...
 

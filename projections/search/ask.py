@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
@@ -75,6 +75,7 @@ class Searcher:
         self._view = view
         self._feed = feed
         self._items = RememberedItems(view)
+        self._files = 0
         self._floors: dict[tuple[str, ...], tuple[int, float]] = {}
         feed.fed = self._learn
 
@@ -197,6 +198,15 @@ class Searcher:
             beside.setdefault(each.item_id, []).append((each.hit, each.follows))
         return [*items, *more], beside
 
+    def state(self) -> Hashable | None:
+        """What results follow from beside the question: it is another one once an item, its readers or its vector has
+        changed. None while the vectors lag behind, or where another node makes them."""
+        self._cache()
+        position = self._view.instance.items_position
+        if self._feed.applied < position or not self._feed.whole:
+            return None
+        return self._files, position, self._feed.embedded
+
     async def floor(self, org: str, visible: Sequence[str]) -> float:
         """The least match of an answer among what these scopes may read."""
         key = (org, *sorted(set(visible)))
@@ -218,6 +228,7 @@ class Searcher:
         """The cache of the live file; a new one after a swap, as a rebuilt file may lack erased items."""
         if self._items.instance is not self._view.instance:
             self._items = RememberedItems(self._view)
+            self._files += 1
         return self._items
 
     async def _learn(self, after: int, upto: int) -> None:

@@ -11,7 +11,7 @@ from functools import cache
 import orjson
 
 from kledger.contract.recall import FLOOR_A_TENFOLD, FLOOR_OF_ONE, MOST_FLOOR
-from projections.search import match, ranking, rerank
+from projections.search import match, model_rerank, ranking, rerank
 from projections.vectors import tokens
 from projections.vectors.embedding.weights import HASHED_VECTOR_WEIGHT, SENTENCE_VECTOR_WEIGHT
 
@@ -32,4 +32,13 @@ def policy(model: str) -> str:
         "match": [FLOOR_OF_ONE, FLOOR_A_TENFOLD, MOST_FLOOR, match.PASSAGE, match.UNRELATED],
         "rerank": [dict(rerank.SWAY), dict(rerank.RANKS), rerank.MAIN, rerank.ALSO],
     }
-    return hashlib.sha256(orjson.dumps(settings, option=orjson.OPT_SORT_KEYS)).hexdigest()[:_NAME_CHARACTERS]
+    return _name(orjson.dumps(settings, option=orjson.OPT_SORT_KEYS))
+
+
+def with_reranker(policy: str, model: str) -> str:
+    """The name of these settings and a reranker that is heard within its bounds."""
+    return _name(orjson.dumps([policy, model, model_rerank.REACH]))
+
+
+def _name(settings: bytes) -> str:
+    return hashlib.sha256(settings).hexdigest()[:_NAME_CHARACTERS]

@@ -59,6 +59,8 @@ class Backlog:
         self.more = asyncio.Event()
         """Set when there are new versions to embed."""
         self.state = Embeddings()
+        self.embedded = 0
+        """Batches that were embedded."""
 
     async def run(self) -> None:
         """Embed until cancelled."""
@@ -103,6 +105,7 @@ class Backlog:
             log.error("a text is refused by the embedding endpoint: it is found by its words", item=texts[0][0])
             await client.embed([(texts[0][0], texts[0][1], "", "")])
         self._batch = min(BATCH, self._batch * 2)
+        self.embedded += 1
         return True
 
     async def _look(self) -> None:

@@ -95,6 +95,16 @@ class VectorFeed:
         return f"{MODEL}/{DIMENSIONS}" if embedding is None else f"{embedding.model}/{embedding.dimensions}"
 
     @property
+    def embedded(self) -> int:
+        """Batches of versions that this node has given their vectors of a model since it started."""
+        return self.backlog.embedded
+
+    @property
+    def whole(self) -> bool:
+        """Whether this node knows when a vector changes: with a model, it has to be the one that embeds."""
+        return self._settings.embedding is None or self.comes
+
+    @property
     def vector_weight(self) -> float:
         """Weight of this model's cosine relative to the best keyword score."""
         return self._client.vector_weight if self._client else 0.0

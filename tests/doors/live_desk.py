@@ -49,6 +49,9 @@ class ContainingSearcher:
     async def wait_for(self, position: int, timeout: float) -> None:
         await self.view.wait_for(position, timeout)
 
+    def state(self) -> None:
+        return None
+
     async def floor(self, _org: str, _visible: Sequence[str]) -> float:
         return 0.0
 

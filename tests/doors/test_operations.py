@@ -87,6 +87,7 @@ async def test_a_recall_says_what_was_served_to_whom_out_of_which_state(desk: Li
         "visible_scopes": ["user:alice", "agent:writer", "team:frontend", "public"],
         "items": [{"id": saved["id"], "version": 1, "relevance": 1.0}],
         "view_position": saved["position"],
+        "ranking": {"policy": "containing", "matches": [1.0], "session": None, "language": None, "intent": None},
     }
 
 

@@ -192,6 +192,8 @@ def beside_knowledge(ask: Callable[..., Any]) -> None:
     ask("GET", M)
     ask("GET", M, who={})
     ask("GET", "/api/recall/startup", q="a document of ann")
+    ask("POST", "/api/memory/recall", {"message": "a document of ann"})
+    ask("POST", "/api/memory/recall", {"message": ""})
     ask("POST", f"{G}/focus", {"description": "a document of ann"})
     ask("GET", G)
     ask("GET", "/api/goals/none")

@@ -38,6 +38,12 @@ ROWS: dict[str, tuple[Name, ...]] = {
     "M4": NAMES,  # semantic, episodic and procedural memories
     "M5": NAMES,  # what a project shares, once a coordinator approves it
     "M6": NAMES,  # health
+    "R1": NAMES,  # paths at once, rerank, the best five
+    "R2": NAMES,  # the memory document
+    "R3": NAMES,  # intent
+    "R4": NAMES,  # other words, documents
+    "R5": NAMES,  # caches
+    "R6": HTTP_SDK_COMMAND,  # models by task
     "P1": HTTP_SDK_COMMAND,  # two memories with default content
     "P2": HTTP_SDK_COMMAND,  # get, put, patch; active and disabled
     "P3": HTTP_SDK_COMMAND,  # prompt sections

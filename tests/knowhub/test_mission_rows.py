@@ -9,6 +9,7 @@ import pytest
 
 from tests.journeys.running_node import RunningNode, running
 from tests.knowhub import (
+    checks_answers,
     checks_knowledge,
     checks_memory,
     checks_models,
@@ -26,6 +27,7 @@ from tests.openai_server import embedding_endpoint
 from tests.reactors.conftest import models
 
 FAMILIES = (
+    checks_answers,
     checks_sessions,
     checks_memory,
     checks_knowledge,
@@ -46,7 +48,7 @@ def modelled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Running
     """A node with models, and what they say."""
     with (
         embedding_endpoint() as server,
-        running(tmp_path_factory.mktemp("mission") / "data", env=models(server)) as node,
+        running(tmp_path_factory.mktemp("mission") / "data", env=models(server, KLEDGER_MODEL_REWRITE="small")) as node,
     ):
         yield node, server.chat
 

@@ -71,9 +71,12 @@ def test_nothing_is_known_is_said_where_no_result_answers(ann: LedgerClient) -> 
     assert answer["nothing_known"]
     assert answer["results"] == []
     assert answer["text"] == ""
-    low = ann.recall("Which sourdough bread channel shows macarons, focaccia, bagels and rye crackers?", min_match=0.01)
+    notes = [{"task": f"note {n}", "content": f"A note of the number {n}.", "types": ["tool"]} for n in range(40)]
+    ann.save_many(notes)
+    low = ann.recall("Which channel shows macarons, focaccia, strudel, bagels and cinnamon rolls?", min_match=0.01)
     assert low["nothing_known"]
-    assert [item["match"] < low["floor"] for item in low["results"]] == [True]
+    assert low["results"]
+    assert all(item["match"] < low["floor"] for item in low["results"])
 
 
 @pytest.mark.parametrize("others", [0, 9, 99])

@@ -45,10 +45,10 @@ async def knowledge_search(
     query: given.Query,
     top_k: given.TopK = 5,
     min_score: given.MinScore = 3,
-    min_match: given.MinMatch = 0.0,
     types: given.OnlyTypes = None,
     owner: given.OnlyOwner = None,
     visibility: given.OnlyVisibility = None,
+    min_match: given.MinMatch = 0.0,
 ) -> ToolSearchResults:
     """Find what is known already, best first, before you plan, research or repeat work.
 

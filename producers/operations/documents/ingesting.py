@@ -25,7 +25,8 @@ from producers.operations.backpressure import Turns
 from producers.operations.desk import Desk, folded, reach_head
 from producers.operations.documents.abstracting import ask_abstract
 from producers.operations.documents.original import Original, original_of
-from producers.operations.documents.planning import Plan, Statement, plan, statements_of
+from producers.operations.documents.planning import Plan, plan, statements_of
+from producers.operations.knowledge.holding import held_back
 from producers.operations.outcomes import ATTEMPTS
 from producers.operations.publish import event_id, mismatch, publish_judged, refuse_unkeepable
 from producers.operations.resources import changes as resources
@@ -79,11 +80,11 @@ async def ingest(
         await _keep_original(desk, caller, lineage, document_id, original, fact, now)
         planned = plan(fact, said, now, known)
         try:
-            appended = await _publish(desk, caller, lineage, document_id, planned, own_id, last)
+            appended, held = await _publish(desk, caller, lineage, document_id, planned, own_id, last)
         except VersionConflict:
             await reach_head(desk)
             continue
-        answer = _answer(document_id, planned, now, own_id, appended)
+        answer = _answer(document_id, planned, now, own_id, appended, held)
         await ask_abstract(desk, document_id, answer["event_id"], planned.fact, [each.content for each in said])
         return answer
     raise VersionConflict(f"others keep writing to {document_id}: try again", id=document_id)
@@ -174,21 +175,25 @@ async def _keep_original(
 
 async def _publish(
     desk: Desk, caller: Caller, lineage: Lineage, document_id: str, planned: Plan, own_id: str, last: int
-) -> list[Appended]:
-    """Append the plan, in as few atomic batches as it takes; the first has the document and the end of what is gone."""
+) -> tuple[list[Appended], int]:
+    """Append the plan, in as few atomic batches as it takes; the first has the document and the end of what is gone.
+
+    With how many chunks are held, as they say what a person had retired or corrected.
+    """
     fact, moment = planned.fact, utc_now()
     caused = Lineage(lineage.trace_id, lineage.message_id, own_id, lineage.correlation_id, lineage.traceparent)
-    gone, rescoped = KnowledgeRetired(reason=SAID_NO_LONGER), KnowledgeRevised(scopes=fact.scopes)
+    # Without a reason: what a document says no longer may be said again, as nobody has given it up.
+    gone, rescoped = KnowledgeRetired(), KnowledgeRevised(scopes=fact.scopes)
     events = [NewEvent(gone, item_id, fact.owner, desk.org, caused) for item_id in planned.gone]
     events += [NewEvent(rescoped, item_id, fact.owner, desk.org, caused) for item_id in planned.rescoped]
     if planned.changed:
         events.append(NewEvent(fact, document_id, fact.owner, desk.org, lineage, id=own_id, expects=last))
-    # Every statement of a document that is about to be saved passes here: whoever holds some back, takes them out.
-    to_save: dict[str, Statement] = planned.missing
-    events += [
+    saves = [
         NewEvent(signed(planned.saved(item_id), caller, moment), item_id, fact.owner, desk.org, caused, expects=0)
-        for item_id in to_save
+        for item_id in planned.missing
     ]
+    held = await held_back(desk, caller, {number: [save] for number, save in enumerate(saves)})
+    events += [save for number, save in enumerate(saves) if number not in held]
     turns = Turns(desk.tally)
     for event in events:
         refuse_unkeepable(event.fact)
@@ -197,7 +202,7 @@ async def _publish(
     for start in range(0, len(events), MAX_MESSAGES):
         appended += await publish_judged(desk.ledger, desk.tally, events[start : start + MAX_MESSAGES])
         await turns.give_way()
-    return appended
+    return appended, len(held)
 
 
 async def _repeated(
@@ -221,15 +226,16 @@ async def _repeated(
         duplicate=True,
         sections=made.sections,
         saved=len(made.chunks) - kept,
+        held=0,
         unchanged=kept,
         retired=len(made.before) - kept,
     )
 
 
 def _answer(
-    document_id: str, planned: Plan, now: ask.Standing | None, own_id: str, appended: list[Appended]
+    document_id: str, planned: Plan, now: ask.Standing | None, own_id: str, appended: list[Appended], held: int
 ) -> IngestedDocument:
-    fact, saved = planned.fact, len(planned.missing)
+    fact, saved = planned.fact, len(planned.missing) - held
     before = now.chunks if now is not None and now.status == "active" else []
     return IngestedDocument(
         id=document_id,
@@ -240,6 +246,7 @@ def _answer(
         duplicate=not appended,
         sections=len(fact.headings),
         saved=saved,
-        unchanged=len(fact.chunks) - saved,
+        held=held,
+        unchanged=len(fact.chunks) - saved - held,
         retired=len(set(before) - set(fact.chunks)),
     )

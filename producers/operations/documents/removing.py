@@ -51,7 +51,7 @@ async def remove(
                 f"{document_id} is removed already: ingest it to have it back", id=document_id, status=now.status
             )
         known = await desk.view.ask(ask.chunk_states, desk.org, now.chunks)
-        retired, caused = KnowledgeRetired(reason=WITH_ITS_DOCUMENT), Lineage(causation_id=own_id)
+        retired, caused = KnowledgeRetired(), Lineage(causation_id=own_id)
         last = await folded(desk, "document", document_id)
         events = [NewEvent(fact, document_id, now.owner, desk.org, lineage, id=own_id, expects=last)]
         events += [

@@ -1,13 +1,14 @@
 """Recall by a message: what is known that answers it, as results with their reasons and as a text for a prompt.
 
-Intent, candidates of all paths with those beside them, bounded rerank, what the session holds already left out, and the
-`<memory>` document. What was served is recorded as one event.
+Intent, candidates of all paths with those beside them, other words where the first ones find nothing, bounded rerank,
+what the session holds already left out, the surroundings of chunks, and the `<memory>` document. What was served is
+recorded as one event.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 
 from kledger.answers.parts import Degraded
 from kledger.contract.errors import BrokerUnavailable
@@ -17,23 +18,23 @@ from kledger.contract.scopes import Caller, check_name
 from kledger.requests.recall import RecallRequest
 from ledger.event import JsonObject, Lineage
 from ledger.sessions.tokens import counter_for
-from producers.operations.desk import ANY, Desk, Freshness
+from producers.operations.desk import ANY, Desk, Freshness, reach
+from producers.operations.recall.found import found_for
 from producers.operations.recall.in_session import InSession, of_session
 from producers.operations.recall.intent import READS, Reads, intent_of
-from producers.operations.recall.search import keep, recall_event, search
+from producers.operations.recall.search import keep, recall_event
 from producers.operations.recording import is_recorded
 from projections.search.layers import layer_of
 from projections.search.memory_text import memory_text
+from projections.search.model_rerank import Place, rerank_factor, reranked
+from projections.search.policy import with_reranker
 from projections.search.ranking import freshness as freshness_at
 from projections.search.rerank import ALSO, MAIN, factors
+from projections.views.documents.ask import surroundings
 from projections.views.knowledge.memories import evidence_counts
-from projections.views.lineage import ask as lineage_of
 
-RECENT_DAYS = 7
-"""The path of fresh things reads what was made within so many days."""
-POOL = 4
-"""So many times the results that are asked for are ranked."""
-_LEAST_POOL, _MOST_POOL = 20, 100
+EXACT = 0.9
+"""A result with so much of the message in it is sure: a reranker leaves it in its place."""
 
 
 async def recall(
@@ -51,29 +52,21 @@ async def recall(
     Raises InvalidPayload (message, as_of), IllegalScope (target_agent), ViewBehind.
     """
     target = None if asked.target_agent is None else check_name("agent", asked.target_agent)
-    intent = intent_of(asked.message, target_agent=target)
-    pool = min(_MOST_POOL, max(_LEAST_POOL, POOL * asked.top_k))
+    await reach(desk, freshness)
+    await freshness.reach_vectors(desk.searcher)
+    intent = await _intent(desk, asked.message, target)
     floor = await desk.searcher.floor(desk.org, caller.searched_scopes())
-    least = floor if asked.min_match is None else asked.min_match
-    found = await search(
-        desk,
-        caller,
-        lineage,
-        asked.message,
-        top_k=pool,
-        min_score=asked.min_score,
-        min_match=least,
-        as_of=as_of,
-        layers=None if asked.layers is None else frozenset(asked.layers),
-        since=None if as_of is not None else await _since(desk),
-        record=False,
-        freshness=freshness,
+    found = await found_for(
+        desk, caller, lineage, asked, as_of=as_of, floor=floor, language=language, freshness=freshness
     )
     session = await _session(desk, caller, asked, as_of, freshness)
     now = datetime.now(UTC)
     ranked = [_ranked(item, intent, target, now) for item in found["results"] if not session.holds(item)]
-    ranked += _working(session, asked, intent, least)
-    results = sorted(ranked, key=lambda item: -float(item["why"]["score"]))[: asked.top_k]
+    ranked += _working(session, asked, intent, floor if asked.min_match is None else asked.min_match)
+    ranked.sort(key=lambda item: -float(item["why"]["score"]))
+    results = (await _reranked(desk, asked.message, ranked, floor, freshness))[: asked.top_k]
+    if as_of is None:
+        results = await _with_surroundings(desk, caller, results)
     text, shown = await _text(desk, results, language, now, asked.budget_tokens)
     recall_id = None
     if asked.record and is_recorded(desk.recorded, caller):
@@ -83,6 +76,7 @@ async def recall(
             session=asked.session,
             language=language,
             intent=intent,
+            policy=_policy(desk, results),
         )
         recall_id = await keep(desk, event)
     return {
@@ -99,17 +93,27 @@ async def recall(
     }
 
 
-async def _since(desk: Desk) -> int:
-    """The log position RECENT_DAYS ago."""
-    position, _ = await desk.view.ask(lineage_of.position_at, datetime.now(UTC) - timedelta(days=RECENT_DAYS))
-    return int(position)
+def _policy(desk: Desk, results: Sequence[JsonObject]) -> str:
+    """The name of the settings that ranked, those of a reranker that was heard among them."""
+    if not any("rerank" in item["why"] for item in results):
+        return desk.searcher.policy
+    return with_reranker(desk.searcher.policy, str(desk.tiers.told()["rerank"]["model"]))
+
+
+async def _intent(desk: Desk, message: str, target: str | None) -> Intent:
+    """By a model where one is set and answers in time, else by rules; a target agent asks across agents."""
+    if desk.intents is not None and target is None:
+        told, _ = await desk.intents.intent(message)
+        if told is not None:
+            return told
+    return intent_of(message, target_agent=target)
 
 
 async def _session(
     desk: Desk, caller: Caller, asked: RecallRequest, as_of: int | datetime | None, freshness: Freshness
 ) -> InSession:
     """The words of the session, where one is named and there are any."""
-    if asked.session is None or as_of is not None:
+    if asked.session is None or as_of is not None or desk.sessions is None:
         return InSession()
     try:
         return await of_session(desk, caller, asked.session, asked.message)
@@ -150,6 +154,41 @@ def _working(session: InSession, asked: RecallRequest, intent: Intent, least: fl
     """The older words of the session that answer a follow-up, or are asked for as a layer."""
     wanted = intent == "follow_up" if asked.layers is None else "working" in asked.layers
     return [item for item in session.older if item["match"] >= least] if wanted else []
+
+
+async def _reranked(
+    desk: Desk, message: str, ranked: Sequence[JsonObject], floor: float, freshness: Freshness
+) -> list[JsonObject]:
+    """The results in the order of a reranker, within its bounds, where one is set and answers in time."""
+    if desk.reranker is None or len(ranked) < 2:
+        return list(ranked)
+    scores, reason = await desk.reranker.rerank(message, [f"{item['task']}\n{item['content']}" for item in ranked])
+    if scores is None:
+        if reason is not None:
+            freshness.note(Degraded(part="reranker", reason=reason, position=None))
+        return list(ranked)
+    places = [Place(item["why"]["score"], item["match"], pinned=item["match"] >= EXACT) for item in ranked]
+    told = [
+        {**item, "why": {**item["why"], "rerank": round(rerank_factor(score), 4)}}
+        for item, score in zip(ranked, scores, strict=False)
+    ]
+    whole = [*told, *ranked[len(told) :]]
+    return [whole[at] for at in reranked(places, scores, floor)]
+
+
+async def _with_surroundings(desk: Desk, caller: Caller, results: Sequence[JsonObject]) -> list[JsonObject]:
+    """The results; a chunk of a document has its headings and the chunks before and after it (`part`)."""
+    chunks = [item["id"] for item in results if item["layer"] == "document"]
+    around = await desk.view.ask(surroundings, desk.org, caller, chunks) if chunks else {}
+    return [item | ({"part": _part(around[item["id"]])} if item["id"] in around else {}) for item in results]
+
+
+def _part(around: JsonObject) -> JsonObject:
+    sides = {side: [{"id": each["id"], "content": each["content"]} for each in around[side]] for side in _SIDES}
+    return {name: around[name] for name in ("document", "title", "headings")} | sides
+
+
+_SIDES = ("before", "after")
 
 
 async def _text(

@@ -134,13 +134,14 @@ def recall_event(
     session: str | None = None,
     language: Language | None = None,
     intent: Intent | None = None,
+    policy: str | None = None,
 ) -> NewEvent:
     """The event of a served recall: these items, best first, from the state at `position`; one per `retry` key."""
     served = [
         ServedItem(id=each["id"], version=each["version"], relevance=float(each["relevance"])) for each in results
     ]
     ranking = Ranking(
-        policy=desk.searcher.policy,
+        policy=policy or desk.searcher.policy,
         matches=[each.get("match") for each in results],
         session=session,
         language=language,

@@ -92,12 +92,17 @@ def due(cursor: duckdb.DuckDBPyConnection, org: str, moment: datetime, most: int
             ORDER BY expires_at, id LIMIT {int(most)}""",
         [org],
     ).fetchall()
+    return [Due(*row) for row in rows], next_end(cursor, org, moment)
+
+
+def next_end(cursor: duckdb.DuckDBPyConnection, org: str, moment: datetime) -> datetime | None:
+    """When the next short memory is over, after a moment; None where none is alive."""
     ((ends,),) = cursor.execute(
         f"""SELECT epoch_us(min(expires_at)) FROM short_memories
-            WHERE org = ? AND status = 'active' AND expires_at > {at}""",
+            WHERE org = ? AND status = 'active' AND expires_at > make_timestamptz({_microseconds(moment)})""",
         [org],
     ).fetchall()
-    return [Due(*row) for row in rows], None if ends is None else datetime.fromtimestamp(ends / 1e6, UTC)
+    return None if ends is None else datetime.fromtimestamp(ends / 1e6, UTC)
 
 
 def over_among(

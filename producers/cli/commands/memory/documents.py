@@ -10,7 +10,6 @@ from typing import Annotated, Any
 import typer
 from rich.console import Group
 
-from kledger.contract.documents import ENDINGS, LONGEST_ID
 from kledger.contract.errors import BrokerUnavailable, LedgerError, NodeUnreachable
 from kledger.contract.words import DocumentFilter
 from producers.cli import reading
@@ -45,7 +44,9 @@ def ingest(
     """
     files = list(dict.fromkeys(_files(paths)))
     if not files:
-        raise typer.BadParameter(f"there is no file that is read: {', '.join(ENDINGS)}", param_hint="FILE|DIR…")
+        raise typer.BadParameter(
+            "there is no file that is read: text, Markdown, HTML, PDF, Word", param_hint="FILE|DIR…"
+        )
     if len(files) > 1 and (title or from_url):
         raise typer.BadParameter("give it with one file", param_hint="--title" if title else "--from-url")
     done: list[dict[str, Any]] = []
@@ -56,7 +57,7 @@ def ingest(
             shown.moved(number, len(files))
         answer: dict[str, Any] = {
             "documents": done,
-            **{name: sum(each.get(name, 0) for each in done) for name in ("saved", "unchanged", "retired")},
+            **{name: sum(each.get(name, 0) for each in done) for name in ("saved", "held", "unchanged", "retired")},
             "refused": sum("error" in each for each in done),
         }
         answer |= until_searchable(session.ledger, wait, shown)
@@ -66,6 +67,8 @@ def ingest(
 
 def _files(paths: list[Path]) -> Iterator[tuple[Path, str]]:
     """(file, id) of each file; of directories those that are read, hidden ones left out. Raises typer.BadParameter."""
+    from kledger.contract.documents import ENDINGS  # it loads pydantic, which --help does without
+
     for path in paths:
         try:
             is_file = not stat.S_ISDIR(path.stat().st_mode)
@@ -83,6 +86,8 @@ def _files(paths: list[Path]) -> Iterator[tuple[Path, str]]:
 
 def _ingested(session: Session, path: Path, document_id: str, stated: dict[str, Any]) -> dict[str, Any]:
     """The answer about one file, or its `error`. Raises where the node is not there to ask further."""
+    from kledger.contract.documents import LONGEST_ID
+
     try:
         content = path.read_bytes()
     except OSError as error:
@@ -105,6 +110,8 @@ def _told(answer: dict[str, Any]) -> Answer:
         f"{counted(len(answer['documents']) - answer['refused'], 'document')}: {answer['saved']} chunks saved, "
         f"{answer['unchanged']} unchanged, {answer['retired']} retired"
     )
+    if answer["held"]:
+        said += f"; {answer['held']} held, as a person had retired or corrected them: see kledger memory held"
     if answer["refused"]:
         said += f"; {answer['refused']} refused"
     if not answer["searchable"]:

@@ -1,0 +1,112 @@
+"""What a recall finds for a message: by its own words, and where those find nothing in other words of a model."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from collections.abc import Awaitable, Callable, Hashable
+from datetime import UTC, datetime, timedelta
+
+from kledger.answers.parts import Degraded
+from kledger.contract.language import Language
+from kledger.contract.scopes import Caller
+from kledger.requests.recall import RecallRequest
+from ledger.event import JsonObject, Lineage
+from producers.operations.desk import Desk, Freshness
+from producers.operations.recall.search import search
+from projections.search.asked_differently import Hit, joined
+from projections.views.knowledge.lives import next_end
+from projections.views.lineage import ask as lineage_of
+
+RECENT_DAYS = 7
+"""The path of fresh things reads what was made within so many days."""
+POOL = 4
+"""So many times the results that are asked for are ranked."""
+_LEAST_POOL, _MOST_POOL = 20, 100
+
+By = Callable[[str], Awaitable[JsonObject]]
+"""A search by one text."""
+
+
+async def found_for(
+    desk: Desk,
+    caller: Caller,
+    lineage: Lineage,
+    asked: RecallRequest,
+    *,
+    as_of: int | datetime | None,
+    floor: float,
+    language: Language,
+    freshness: Freshness,
+) -> JsonObject:
+    """`results` and `position` of a message: of the present kept for a while, as of a moment never."""
+    key = _key(desk, caller, asked, floor, language)
+    state = None if as_of is not None else desk.searcher.state()
+    if as_of is None and (kept := desk.recalled.get(key, state)) is not None:
+        return {**kept, "position": min(desk.view.position, desk.searcher.position)}
+    since = None if as_of is not None else await _since(desk)
+
+    async def by(text: str) -> JsonObject:
+        return await search(
+            desk,
+            caller,
+            lineage,
+            text,
+            top_k=min(_MOST_POOL, max(_LEAST_POOL, POOL * asked.top_k)),
+            min_score=asked.min_score,
+            min_match=floor if asked.min_match is None else asked.min_match,
+            as_of=as_of,
+            layers=None if asked.layers is None else frozenset(asked.layers),
+            since=since,
+            record=False,
+            route=False,
+            freshness=freshness,
+        )
+
+    found = await _in_other_words(desk, caller, asked, await by(asked.message), by, floor, language, freshness)
+    whole = freshness.degraded is not None and not freshness.degraded
+    if state is not None and whole and state == desk.searcher.state():
+        ends = await desk.view.ask(next_end, desk.org, datetime.now(UTC))
+        lives = math.inf if ends is None else (ends - datetime.now(UTC)).total_seconds()
+        desk.recalled.put(key, state, found, lives)
+    return found
+
+
+async def _in_other_words(
+    desk: Desk,
+    caller: Caller,
+    asked: RecallRequest,
+    first: JsonObject,
+    by: By,
+    floor: float,
+    language: Language,
+    freshness: Freshness,
+) -> JsonObject:
+    """What was found, and where none of it reaches the floor, what a model's words for the question find."""
+    if desk.rewriter is None or any(item["match"] >= floor for item in first["results"]):
+        return first
+    whose = repr((desk.org, caller.reading_as(), caller.searched_scopes()))
+    written = await desk.rewriter.asked_differently(asked.message, language, whose)
+    if written.reason is not None:
+        freshness.note(Degraded(part="rewriting", reason=written.reason, position=None))
+    texts = [*written.queries, *([written.hypothetical] if written.hypothetical is not None else [])]
+    answers = await asyncio.gather(*(by(text) for text in texts))
+    further = [
+        [Hit(item["id"], item["match"], {**item, "asked_as": text}) for item in answer["results"]]
+        for text, answer in zip(texts, answers, strict=True)
+    ]
+    own = [Hit(item["id"], item["match"], item) for item in first["results"]]
+    results = [{**hit.result, "match": round(hit.match, 4)} for hit in joined(own, further, floor)]
+    return {**first, "results": results, "position": min([first["position"], *(each["position"] for each in answers)])}
+
+
+async def _since(desk: Desk) -> int:
+    """The log position RECENT_DAYS ago."""
+    position, _ = await desk.view.ask(lineage_of.position_at, datetime.now(UTC) - timedelta(days=RECENT_DAYS))
+    return int(position)
+
+
+def _key(desk: Desk, caller: Caller, asked: RecallRequest, floor: float, language: Language) -> Hashable:
+    """Everything that the results follow from, beside the state of the items."""
+    stated = (asked.message, asked.top_k, asked.min_score, asked.min_match, tuple(asked.layers or ()), floor)
+    return (desk.org, tuple(caller.reading_as()), tuple(caller.searched_scopes()), stated, language)

@@ -1,0 +1,59 @@
+"""What a message asks for, by rules in both languages, and which layers answer that: the table of source 004 §3.3."""
+
+from __future__ import annotations
+
+import pytest
+
+from kledger.contract.recall import Intent
+from producers.operations.recall.intent import INTENTS, READS, intent_of
+
+TABLE: tuple[tuple[Intent, str], ...] = (
+    ("new_task", "Build a landing page for the shop"),
+    ("new_task", "Write the release notes of version 4"),
+    ("new_task", "How do we roll out to staging?"),
+    ("new_task", "帮我写一个用户注册页面"),
+    ("new_task", "设计一个订单表"),
+    ("new_task", "给新同事准备入职清单"),
+    ("follow_up", "And what about the second one?"),
+    ("follow_up", "Continue where you stopped"),
+    ("follow_up", "As we discussed, take the smaller one"),
+    ("follow_up", "What did you say last time?"),
+    ("follow_up", "继续刚才的工作"),
+    ("follow_up", "然后呢"),
+    ("follow_up", "上次说的那个方案用哪个库"),
+    ("bug_fix", "The login page crashes on submit"),
+    ("bug_fix", "Fix the flaky test"),
+    ("bug_fix", "It does not work on Safari"),
+    ("bug_fix", "怎么修那个登录的 bug"),
+    ("bug_fix", "注册接口报错 500"),
+    ("bug_fix", "部署失败了，帮我排查"),
+    ("preference", "Which style do I prefer for tests?"),
+    ("preference", "What is my favourite editor?"),
+    ("preference", "How do I like my reports?"),
+    ("preference", "我喜欢什么样的代码风格"),
+    ("preference", "用户的偏好是什么"),
+    ("cross_agent", "What did the review agent decide?"),
+    ("cross_agent", "Ask another agent about the schema"),
+    ("cross_agent", "架构 Agent 定了什么"),
+    ("cross_agent", "问问其他智能体有没有做过"),
+)
+
+
+@pytest.mark.parametrize(("intent", "message"), TABLE)
+def test_a_message_has_the_intent_that_its_words_tell(intent: Intent, message: str) -> None:
+    assert intent_of(message) == intent
+
+
+def test_a_target_agent_asks_across_agents_whatever_the_words_are() -> None:
+    assert {intent_of(message, target_agent="reviewer") for _, message in TABLE} == {"cross_agent"}
+
+
+def test_every_intent_reads_the_layers_of_the_source() -> None:
+    assert {intent: (reads.main, reads.also) for intent, reads in READS.items()} == {
+        "new_task": ("semantic", "procedural"),
+        "follow_up": ("working", "episodic"),
+        "bug_fix": ("episodic", "document"),
+        "preference": ("semantic", "short"),
+        "cross_agent": ("shared", "procedural"),
+    }
+    assert set(READS) == set(INTENTS)
