@@ -10,11 +10,11 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import duckdb
-import orjson
 
+from kledger.contract.words import EVERYTHING
 from ledger.event import JsonObject
 from ledger.events.knowledge import KnowledgeSaved
-from projections.fold_kit.sql_text import text
+from projections.fold_kit.sql_text import among, text
 from projections.fold_kit.visibility import read_by
 
 _TRACE = "trace:"
@@ -37,41 +37,36 @@ def traces_of(items: Mapping[str, JsonObject]) -> dict[str, str]:
 def neighbours(
     cursor: duckdb.DuckDBPyConnection, org: str, visible: Sequence[str], traces: Mapping[str, str], as_of: int | None
 ) -> list[Beside]:
-    """The active items just before and after these items (id -> trace) among what `visible` may read."""
-    source = "knowledge" if as_of is None else f"knowledge_at({int(as_of)})"
-    parameters = orjson.dumps(
-        {
-            "tenant": org,
-            "visible": list(visible),
-            "hits": list(traces),
-            "refs": sorted({_TRACE + trace for trace in traces.values()}),
-        }
-    ).decode()
+    """The active items just before and after these items (id -> trace) among what `visible` may read.
+
+    Versions are joined by the position of their save, which is their place in the table: by id it took 30 times as long
+    among 300,000 items.
+    """
+    valid = "valid_to IS NULL"
+    if as_of is not None:
+        valid = f"valid_from <= {int(as_of)} AND (valid_to IS NULL OR valid_to > {int(as_of)})"
+    read = "TRUE" if EVERYTHING in visible else read_by("$visible")
     rows = cursor.execute(
         f"""
-        WITH params AS (
-            SELECT unnest(from_json($1,
-                '{{"tenant":"VARCHAR","visible":["VARCHAR"],"hits":["VARCHAR"],"refs":["VARCHAR"]}}'))
-        ),
-        told AS (
-            SELECT l.ref, l.entity_id AS id, l.position FROM lineage l, params
-            WHERE l.event_type = {text(KnowledgeSaved.name)} AND l.relation = 'trace' AND l.org = params.tenant
-                AND list_contains(params.refs, l.ref)
+        WITH told AS MATERIALIZED (
+            SELECT ref, entity_id AS id, position FROM lineage
+            WHERE ref IN ({among(sorted({_TRACE + trace for trace in traces.values()}))}) AND relation = 'trace'
+                AND event_type = {text(KnowledgeSaved.name)} AND org = $org
         ),
         seen AS (
-            SELECT k.id, k.version_position FROM {source} k, params
-            WHERE k.org = params.tenant AND k.status = 'active' AND NOT k.erased
-                AND k.id IN (SELECT id FROM told) AND {read_by("params.visible")}
+            SELECT id, created_position, valid_from AS at FROM knowledge_versions
+            WHERE {valid} AND org = $org AND status = 'active' AND NOT erased
+                AND created_position IN (SELECT position FROM told) AND {read}
         ),
         ordered AS (
-            SELECT told.id, lag(told.id) OVER w AS before, lag(s.version_position) OVER w AS before_at,
-                lead(told.id) OVER w AS after, lead(s.version_position) OVER w AS after_at
-            FROM told JOIN seen s ON s.id = told.id
+            SELECT told.id, lag(told.id) OVER w AS before, lag(seen.at) OVER w AS before_at,
+                lead(told.id) OVER w AS after, lead(seen.at) OVER w AS after_at
+            FROM told JOIN seen ON seen.created_position = told.position AND seen.id = told.id
             WINDOW w AS (PARTITION BY told.ref ORDER BY told.position)
         )
-        SELECT ordered.* FROM ordered, params WHERE list_contains(params.hits, ordered.id)
+        FROM ordered WHERE id IN ({among(traces)})
         """,
-        [parameters],
+        {"org": org} | ({} if EVERYTHING in visible else {"visible": list(visible)}),
     ).fetchall()
     return [
         Beside(at, other, hit, follows)

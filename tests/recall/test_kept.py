@@ -8,7 +8,7 @@ import httpx
 import pytest
 
 from kledger import LedgerClient
-from producers.operations.recall.kept import MOST, SECONDS, RecallCache
+from producers.operations.recall.kept import MOST, MOST_CHARACTERS, SECONDS, RecallCache
 from tests.journeys.running_node import RunningNode, caught_up, until
 from tests.recall.people import somebody
 
@@ -114,7 +114,19 @@ def test_what_is_kept_ends_with_its_time_its_state_and_what_is_forgotten() -> No
 
 def test_so_many_recalls_are_kept_and_no_more() -> None:
     cache = RecallCache(lambda: 0.0)
+    nothing: dict[str, list[str]] = {"results": []}
     for number in range(MOST + 1):
-        cache.put(number, 1, {}, 9)
+        cache.put(number, 1, nothing, 9)
     assert cache.get(0, 1) is None
-    assert cache.get(1, 1) == {}
+    assert cache.get(1, 1) == nothing
+
+
+def test_long_contents_push_each_other_out_and_the_longest_are_not_kept() -> None:
+    cache = RecallCache(lambda: 0.0)
+    long = {"results": [{"content": "x" * (MOST_CHARACTERS // 10)}]}
+    for number in range(11):
+        cache.put(number, 1, long, 9)
+    assert cache.get(0, 1) is None
+    assert cache.get(1, 1) == long
+    cache.put("longer", 1, {"results": [{"content": "x" * (MOST_CHARACTERS // 10 + 1)}]}, 9)
+    assert cache.get("longer", 1) is None

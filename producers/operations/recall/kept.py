@@ -18,6 +18,8 @@ from ledger.event import JsonObject
 SECONDS = 300.0
 MOST = 500
 """Recalls that are kept at once."""
+MOST_CHARACTERS = 32_000_000
+"""Characters of content that all of them have together; one that has a tenth of it is not kept."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +29,7 @@ class Kept:
     state: Hashable
     ends: float
     found: JsonObject
+    characters: int
 
 
 class RecallCache:
@@ -35,6 +38,7 @@ class RecallCache:
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._kept: OrderedDict[Hashable, Kept] = OrderedDict()
+        self._characters = 0
         self._changing = Lock()
         self.hits = 0
         self.misses = 0
@@ -47,19 +51,28 @@ class RecallCache:
                 self._kept.move_to_end(key)
                 self.hits += 1
                 return kept.found
-            self._kept.pop(key, None)
+            self._drop(key)
             self.misses += 1
             return None
 
     def put(self, key: Hashable, state: Hashable, found: JsonObject, lives: float) -> None:
         """Keep what was found, for so many seconds at most."""
+        characters = sum(len(item["content"]) for item in found["results"])
+        if characters > MOST_CHARACTERS // 10:
+            return
         with self._changing:
-            self._kept[key] = Kept(state, self._clock() + min(SECONDS, lives), found)
-            self._kept.move_to_end(key)
-            while len(self._kept) > MOST:
-                self._kept.popitem(last=False)
+            self._drop(key)
+            self._kept[key] = Kept(state, self._clock() + min(SECONDS, lives), found, characters)
+            self._characters += characters
+            while len(self._kept) > MOST or self._characters > MOST_CHARACTERS:
+                self._drop(next(iter(self._kept)))
 
     def forget(self) -> None:
         """Drop everything; on any thread."""
         with self._changing:
             self._kept.clear()
+            self._characters = 0
+
+    def _drop(self, key: Hashable) -> None:
+        if (kept := self._kept.pop(key, None)) is not None:
+            self._characters -= kept.characters

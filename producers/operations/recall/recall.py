@@ -22,7 +22,7 @@ from producers.operations.desk import ANY, Desk, Freshness, reach
 from producers.operations.recall.found import found_for
 from producers.operations.recall.in_session import InSession, of_session
 from producers.operations.recall.intent import READS, Reads, intent_of
-from producers.operations.recall.search import keep, recall_event
+from producers.operations.recall.search import check_query, keep, recall_event
 from producers.operations.recording import is_recorded
 from projections.search.layers import layer_of
 from projections.search.memory_text import memory_text
@@ -51,6 +51,7 @@ async def recall(
 
     Raises InvalidPayload (message, as_of), IllegalScope (target_agent), ViewBehind.
     """
+    check_query(asked.message)
     target = None if asked.target_agent is None else check_name("agent", asked.target_agent)
     await reach(desk, freshness)
     await freshness.reach_vectors(desk.searcher)

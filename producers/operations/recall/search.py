@@ -61,16 +61,7 @@ async def search(
 
     Raises InvalidPayload (empty query, as_of), ViewBehind. A search also works while the broker is unavailable.
     """
-    if not query.strip() or "\0" in query:
-        raise InvalidPayload(
-            "the query is empty or holds a NUL character: say in words what you look for",
-            errors=[{"field": "q", "reason": "is not a text to search for"}],
-        )
-    if query.startswith(MARK):  # no event may hold it, so the recall could not be recorded
-        raise InvalidPayload(
-            f"the query begins with {MARK}, as only what the ledger has sealed may: put something before it",
-            errors=[{"field": "q", "reason": "begins as a sealed value does"}],
-        )
+    check_query(query)
     desk.tally.searched_at = time.monotonic()
     await reach(desk, freshness)
     await freshness.reach_vectors(desk.searcher)
@@ -119,6 +110,20 @@ async def search(
         recall_id = await keep(desk, recall_event(desk, caller, lineage, "search", query, results, position))
     chosen = {} if choice is None else {"routed": choice.routed, "reason": choice.reason}
     return {"results": results, "count": len(results), "position": position, "recall_id": recall_id, **chosen}
+
+
+def check_query(query: str) -> None:
+    """Raise InvalidPayload for a text that cannot be searched for, or not be recorded."""
+    if not query.strip() or "\0" in query:
+        raise InvalidPayload(
+            "the query is empty or holds a NUL character: say in words what you look for",
+            errors=[{"field": "q", "reason": "is not a text to search for"}],
+        )
+    if query.startswith(MARK):  # no event may hold it, so the recall could not be recorded
+        raise InvalidPayload(
+            f"the query begins with {MARK}, as only what the ledger has sealed may: put something before it",
+            errors=[{"field": "q", "reason": "begins as a sealed value does"}],
+        )
 
 
 def recall_event(
