@@ -13,6 +13,7 @@ from pydantic import BaseModel, ConfigDict
 
 from consumers.model import Answer
 from consumers.prompting import prompt
+from consumers.reactors.material import one_line
 from consumers.reactors.subscription import Request
 from consumers.reactors.work import ProcessState, Work
 from kledger.contract.errors import (
@@ -199,7 +200,7 @@ def _of_summaries(summaries: Sequence[Summary]) -> str:
 
 def _segment(made: Segment, first: int, last: int, messages: Sequence[Message], usage: Usage) -> Summary:
     """The summary in the form of source 004. Raises ModelFailed for an empty one."""
-    parts = [_clean(each, MOST_TEXT) for each in (made.discussed, made.decided, made.concluded)]
+    parts = [one_line(each, MOST_TEXT) for each in (made.discussed, made.decided, made.concluded)]
     if not any(parts):
         raise ModelFailed("the model summed a segment up in no words: choose another model", usage=usage.model_dump())
     discussed, decided, concluded = (each or "—" for each in parts)
@@ -213,18 +214,12 @@ def _segment(made: Segment, first: int, last: int, messages: Sequence[Message], 
 
 def _overview(made: Overview, last: int, ends: tuple[str, str], usage: Usage) -> Summary:
     """The overview of all summaries up to a message. Raises ModelFailed for an empty one."""
-    text = _clean(made.overview, 3 * MOST_TEXT)
+    text = one_line(made.overview, 3 * MOST_TEXT)
     if not text:
         raise ModelFailed("the model wrote an overview in no words: choose another model", usage=usage.model_dump())
     decisions, todos, agreements = (
-        tuple(entry for each in entries[:MOST_ENTRIES] if (entry := _clean(each, MOST_ENTRY)))
+        tuple(entry for each in entries[:MOST_ENTRIES] if (entry := one_line(each, MOST_ENTRY)))
         for entries in (made.decisions, made.todos, made.agreements)
     )
     record_id, cost = summary_id(3, 1, last), usage.model_dump()
     return Summary(record_id, 3, 1, last, text, decisions, todos, agreements, ends, cost)
-
-
-def _clean(text: str, most: int) -> str:
-    """A model's words as one line of bounded length, without characters that no text can hold."""
-    kept = "".join(char for char in text[: 2 * most] if char.isprintable() or char.isspace())
-    return " ".join(kept.split())[:most]

@@ -9,7 +9,7 @@ from typing_extensions import TypedDict
 
 from kledger.answers.parts import Answered, Count, KeptAt, Position, Time, Total
 from kledger.contract.scopes import Visibility
-from kledger.contract.words import DocumentStatus, ItemStatus
+from kledger.contract.words import DocumentStatus, ItemStatus, SummaryBy
 
 
 class IngestedDocument(TypedDict):
@@ -36,6 +36,7 @@ class ListedDocument(TypedDict):
     content_type: str
     url: str | None
     summary: str
+    summary_by: Annotated[SummaryBy, Field(description="Sentences of the document, or what a model said of it")]
     characters: int
     resource_ids: list[str]
     scopes: list[str]
@@ -49,11 +50,12 @@ class ListedDocument(TypedDict):
 
 
 class DocumentSection(TypedDict):
-    """A section: its heading (empty before the first one), its level, and its summary."""
+    """A section: its heading (empty before the first one), its level, its summary, and who made that."""
 
     heading: str
     level: int
     summary: str
+    summary_by: SummaryBy
 
 
 class DocumentChunk(TypedDict):

@@ -48,6 +48,7 @@ SharedKind = Literal["project_context", "adr", "convention", "known_issue", "use
 """The kinds of memories that a project shares; a coordinator of it approves them."""
 ServingPart = Literal["view", "vectors", "embeddings", "sessions", "rewriting", "reranker"]
 """A part of a node that answers reads."""
+SummaryBy = Literal["sentences", "model"]
 TokenRole = Literal["agent", "analyst", "operator"]
 Verdict = Literal["helpful", "harmful"]
 

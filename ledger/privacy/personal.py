@@ -24,6 +24,7 @@ from ledger.events.knowledge import KnowledgeRevised, KnowledgeSaved
 from ledger.events.profile import ProfileFact
 from ledger.events.resource import ResourceSaved
 from ledger.events.statement import StatementHeld
+from ledger.events.summary import AbstractCompleted
 from ledger.privacy.sealed import USER, seal
 from ledger.privacy.vault import DataKey
 from ledger.wire.subjects import event_subject, stated_by
@@ -32,6 +33,10 @@ NOBODY = OPERATOR
 
 _ABOUT = {"evolution": "item_id", "slim": "survivor", "conflict": "first", "statement": "item_id"}
 """The field of a process's facts with the id of the item that they are about."""
+_OF_THEIR_READERS = (
+    *(KnowledgeSaved, KnowledgeRevised, ExtractionRequested, ResourceSaved, DocumentIngested, AbstractCompleted),
+)
+"""Facts that state the owner and scopes of what they say."""
 
 
 def is_person(entity: str) -> bool:
@@ -64,7 +69,7 @@ def stated_persons(event: NewEvent) -> list[str]:
     entities = [event.actor] if is_person(event.actor) else []
     if isinstance(fact, ProfileFact):
         entities += [fact.owner] if is_person(fact.owner) else []
-    elif isinstance(fact, (KnowledgeSaved, KnowledgeRevised, ExtractionRequested, ResourceSaved, DocumentIngested)):
+    elif isinstance(fact, _OF_THEIR_READERS):
         entities += persons(fact.owner, fact.scopes or ())
     elif isinstance(fact, StatementHeld):
         entities += persons(event.actor, fact.scopes)

@@ -9,6 +9,7 @@ from typing import Any
 
 from consumers.model import ChatModel
 from consumers.model_settings import model_settings_from_environment
+from consumers.reactors.abstracts import Abstracting
 from consumers.reactors.evolve import Evolving
 from consumers.reactors.extract import Extracting
 from consumers.reactors.slim import Slimming
@@ -69,6 +70,7 @@ async def with_models(
         ("evolve", Evolving(work)),
         ("extract", Extracting(work)),
         ("summarise", Summarising(work)),
+        ("summarise", Abstracting(work)),
     ]
     # Without a model, slims keep the best item of each group.
     return [*(reactor for task, reactor in known if settings.has(task)), Slimming(work)]

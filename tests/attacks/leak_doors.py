@@ -105,6 +105,23 @@ def about(question: str, item_id: str, as_of: int | str | None = None) -> Ask:
             return Ask("GET /api/lineage", ("lineage", (item_id,), {}), ["lineage", item_id], {"ref": item_id})
 
 
+def documents(question: str, document_id: str = "") -> Ask:
+    """The list of documents, one of them, its removal, or a next version of it."""
+    path, text = f"/api/documents/{quote(document_id)}", "# Over it\n\nMine now."
+    match question:
+        case "list":
+            given = {"limit": 100, "status": "all"}
+            words = ["document", "list", *_options(given)]
+            return Ask("GET /api/documents", ("documents.list", (), given), words, given)
+        case "show":
+            return Ask(f"GET {path}", ("documents.get", (document_id,), {}), ["document", "show", document_id])
+        case "delete":
+            return Ask(f"DELETE {path}", ("documents.delete", (document_id,), {}), ["document", "delete", document_id])
+        case _:
+            said = {"id": document_id, "text": text}
+            return Ask("POST /api/documents", ("documents.ingest", (document_id,), {"text": text}), [], body=said)
+
+
 def judged(item_ids: Sequence[str]) -> Ask:
     """A verdict on each in one request; no command has many."""
     verdicts = [{"knowledge_id": item_id, "is_helpful": False} for item_id in item_ids]

@@ -47,13 +47,17 @@ def word(said: Said) -> bytes:
 
 
 def word_of(document: str | Iterable[bytes]) -> bytes:
-    """A Word file with this document part, in pieces where it is large."""
+    """A Word file with this document part, in pieces where it is large; whenever it is made, the same bytes."""
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr("[Content_Types].xml", _CONTENT_TYPES)
-        archive.writestr("_rels/.rels", _RELATIONS.format(target="word/document.xml", kind="officeDocument"))
-        archive.writestr("word/_rels/document.xml.rels", _RELATIONS.format(target="styles.xml", kind="styles"))
-        archive.writestr("word/styles.xml", _STYLES)
+        archive.writestr(zipfile.ZipInfo("[Content_Types].xml"), _CONTENT_TYPES)
+        archive.writestr(
+            zipfile.ZipInfo("_rels/.rels"), _RELATIONS.format(target="word/document.xml", kind="officeDocument")
+        )
+        archive.writestr(
+            zipfile.ZipInfo("word/_rels/document.xml.rels"), _RELATIONS.format(target="styles.xml", kind="styles")
+        )
+        archive.writestr(zipfile.ZipInfo("word/styles.xml"), _STYLES)
         with archive.open("word/document.xml", "w") as part:
             for piece in [document.encode()] if isinstance(document, str) else document:
                 part.write(piece)

@@ -14,7 +14,7 @@ WITHOUT: Mapping[ModelWork, str] = {
     "evolve": "nothing is rewritten by feedback: kledger revise states a new version",
     "extract": "nothing is found in what was said: agents save what they learn themselves",
     "slim": "near-duplicates are found, and the best item of each group is kept instead of a merged one",
-    "summarise": "sessions fit their budget by shortened tool outputs and the window of the last messages",
+    "summarise": "sessions fit by shortened tool outputs and the window; documents show sentences of theirs",
     "route": "searches rank by words, meaning and freshness, as they do by default",
     "intent": "the intent of a message is told by rules, in English and Chinese",
     "rewrite": "a recall asks in the caller's words alone",

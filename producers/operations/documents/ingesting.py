@@ -23,6 +23,7 @@ from producers.documents.converting import Converted, convert
 from producers.operations.admin.scope_types import require_types
 from producers.operations.backpressure import Turns
 from producers.operations.desk import Desk, folded, reach_head
+from producers.operations.documents.abstracting import ask_abstract
 from producers.operations.documents.original import Original, original_of
 from producers.operations.documents.planning import Plan, plan, statements_of
 from producers.operations.knowledge.holding import held_back
@@ -83,7 +84,9 @@ async def ingest(
         except VersionConflict:
             await reach_head(desk)
             continue
-        return _answer(document_id, planned, now, own_id, appended, held)
+        answer = _answer(document_id, planned, now, own_id, appended, held)
+        await ask_abstract(desk, document_id, answer["event_id"], planned.fact, [each.content for each in said])
+        return answer
     raise VersionConflict(f"others keep writing to {document_id}: try again", id=document_id)
 
 

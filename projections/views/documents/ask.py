@@ -20,10 +20,11 @@ from ledger.privacy.sealed import ERASED
 from projections.fold_kit.erased import positions_of
 from projections.fold_kit.named_rows import first_row, named_rows
 from projections.fold_kit.page import Page, Selection, Window, page_of
+from projections.views.documents.abstracts import with_abstracts
 from projections.views.knowledge.ask import ITEM_COLUMNS, LISTED, item_of, listed, readable_by, seen_by, with_times
 
-_COLUMNS = """id, title, content_type, url, summary, characters, resource_ids, scopes, owner, visibility, version,
-    position, epoch_us(created_at) AS created_at, epoch_us(updated_at) AS updated_at, status"""
+_COLUMNS = """id, title, content_type, url, summary, starts, digests, characters, resource_ids, scopes, owner,
+    visibility, version, position, epoch_us(created_at) AS created_at, epoch_us(updated_at) AS updated_at, status"""
 STATED = (
     *("title", "content_type", "url", "summary", "headings", "levels", "starts", "summaries", "digests"),
     *("characters", "resource_ids", "scopes"),
@@ -121,7 +122,8 @@ def documents(
         where.append("status = ?")
         values.append(status)
     page = page_of(cursor, _COLUMNS, Selection("documents", where, values), window)
-    return replace(page, results=[with_times(row, "created_at", "updated_at") for row in page.results])
+    shown = with_abstracts(cursor, org, page.results)
+    return replace(page, results=[with_times(row, "created_at", "updated_at") for row in shown])
 
 
 def document(
@@ -136,12 +138,10 @@ def document(
     )
     if row is None:
         return None
-    sections = [
-        {"heading": heading, "level": level, "summary": summary}
-        for heading, level, summary in zip(
-            *(row.pop(name) for name in ("headings", "levels", "summaries")), strict=True
-        )
-    ]
+    (row,) = with_abstracts(cursor, org, [row])
+    names = ("heading", "level", "summary", "summary_by")
+    stated = (row.pop(name) for name in ("headings", "levels", "summaries", "summaries_by"))
+    sections = [dict(zip(names, each, strict=True)) for each in zip(*stated, strict=True)]
     chunks, read_by = _chunks(caller, "d.id = ?")
     source = f"FROM ({chunks}) WHERE status <> 'retired'"
     bound = [org, document_id, *read_by]

@@ -46,7 +46,7 @@ TABLES = VERSIONS.tables() + now_and_as_of(
     "documents",
     "What holds now: one row a document, removed ones included (status)",
     VERSIONS.table,
-    f"""id, org, version, title, content_type, url, summary, headings, levels, starts, summaries, chunks, characters,
-        resource_ids, scopes, owner, []::VARCHAR[] AS shared_with, {visibility()} AS visibility,
+    f"""id, org, version, title, content_type, url, summary, headings, levels, starts, summaries, chunks, digests,
+        characters, resource_ids, scopes, owner, []::VARCHAR[] AS shared_with, {visibility()} AS visibility,
         status, created_at, valid_from_time AS updated_at, created_position, valid_from AS position""",
 )
