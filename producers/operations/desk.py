@@ -21,10 +21,10 @@ from ledger.privacy.vault import Vault
 from ledger.sessions.store import SessionStore
 from ledger.stream import Ledger
 from producers.operations.available_models import Intents, Models, NoModels, NoTiers, Reranker, Rewriter, Router, Tiers
+from producers.operations.kept_recalls import RecallCache
 from producers.operations.own_writes import NOTHING, Written
 from producers.operations.ports import LiveView, NodeAdmin, ParkingAdmin, Searcher, Sizes
 from producers.operations.publish import Tally
-from producers.operations.recall.kept import RecallCache
 from producers.operations.recording import Recorded
 from projections.views.lineage import ask as lineage
 

@@ -8,7 +8,7 @@ import httpx
 import pytest
 
 from kledger import LedgerClient
-from producers.operations.recall.kept import MOST, MOST_CHARACTERS, SECONDS, RecallCache
+from producers.operations.kept_recalls import MOST, MOST_CHARACTERS, SECONDS, RecallCache
 from tests.journeys.running_node import RunningNode, caught_up, until
 from tests.recall.people import somebody
 

@@ -32,12 +32,3 @@ async def get(
     if ask.erased_title(document) and await desk.view.ask(ask.is_erased, desk.org, document_id):
         raise Erased(f"what {document_id} said was erased with the person it belonged to", id=document_id)
     return document
-
-
-async def part_of(desk: Desk, caller: Caller, item_id: str) -> JsonObject | None:
-    """Where an item stands in its document, with the chunks before and after it; None where it is no chunk."""
-    around = (await desk.view.ask(ask.surroundings, desk.org, caller, [item_id])).get(item_id)
-    if around is None:
-        return None
-    sides = {side: around[side][0]["id"] if around[side] else None for side in ("before", "after")}
-    return {name: around[name] for name in ("document", "title", "headings")} | sides

@@ -11,7 +11,7 @@ from ledger.event import JsonObject
 from ledger.privacy.sealed import ERASED
 from producers.operations.admin.scope_types import require_types
 from producers.operations.desk import ANY, Desk, Freshness, moment_of, position_as_of, reach
-from producers.operations.documents.reading import part_of
+from producers.operations.knowledge.part import part_of
 from producers.operations.knowledge.unknown import unknown
 from producers.operations.not_then import not_then
 from producers.operations.outcomes import listed
