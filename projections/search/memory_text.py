@@ -32,6 +32,15 @@ _DAYS: dict[Language, tuple[str, str, str]] = {
     "en": ("today", "yesterday", "{days} days ago"),
     "zh": ("今天", "1天前", "{days}天前"),
 }
+# The wide and small forms of the brackets too: to a model they are the same. Controls of a terminal and of the direction
+# of writing go.
+_ESCAPES = (
+    dict.fromkeys([*range(0x20), *range(0x7F, 0xA0)], " ")
+    | dict.fromkeys([0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A)], "")
+    | {ord("&"): "&amp;"}
+    | {ord(bracket): "&lt;" for bracket in "<＜﹤"}
+    | {ord(bracket): "&gt;" for bracket in ">＞﹥"}
+)
 _ARROW = " → "
 
 
@@ -78,8 +87,8 @@ def memory_text(
 
 
 def escaped(text: str) -> str:
-    """The text on one line, without a character that opens or closes a section."""
-    return " ".join(text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;").split())
+    """The text on one line, without a character that opens or closes a section, or that steers a terminal or a line."""
+    return " ".join(text.translate(_ESCAPES).split())
 
 
 def _document(lines: Sequence[tuple[str, str]], language: Language) -> str:
