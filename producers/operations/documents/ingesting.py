@@ -24,12 +24,12 @@ from producers.operations.admin.scope_types import require_types
 from producers.operations.backpressure import Turns
 from producers.operations.desk import Desk, folded, reach_head
 from producers.operations.documents.abstracting import ask_abstract
+from producers.operations.documents.keeping import judge_original, keep_original, retire_original
 from producers.operations.documents.original import Original, original_of
 from producers.operations.documents.planning import Plan, plan, statements_of
 from producers.operations.knowledge.holding import held_back
 from producers.operations.outcomes import ATTEMPTS
 from producers.operations.publish import event_id, mismatch, publish_judged, refuse_unkeepable
-from producers.operations.resources import changes as resources
 from producers.operations.stated_before import earlier_event, possible_actors
 from producers.operations.stating import default_owner, not_owner, signed
 from projections.views.documents import ask
@@ -77,8 +77,15 @@ async def ingest(
         known = {} if now is None else await desk.view.ask(ask.chunk_states, desk.org, now.chunks)
         url = payload.url or (None if now is None else now.stated["url"])
         fact = _fact(payload, original, converted, title, owner, scopes).model_copy(update={"url": url})
-        await _keep_original(desk, caller, lineage, document_id, original, fact, now)
+        parts = original.resources(document_id, title, owner, scopes)
+        fact.resource_ids[:] = [part.id for part in parts]
         planned = plan(fact, said, now, known)
+        refuse_unkeepable(planned.fact)
+        await judge_original(desk, caller, parts)
+        await keep_original(desk, caller, lineage, parts)
+        kept = [] if now is None or now.status != "active" else now.stated["resource_ids"]
+        gone = [each for each in kept if each not in fact.resource_ids]
+        await retire_original(desk, lineage, document_id, owner, gone, SAID_NO_LONGER)
         try:
             appended, held = await _publish(desk, caller, lineage, document_id, planned, own_id, last)
         except VersionConflict:
@@ -151,26 +158,6 @@ def _fact(
         scopes=scopes,
         owner=owner,
     )
-
-
-async def _keep_original(
-    desk: Desk,
-    caller: Caller,
-    lineage: Lineage,
-    document_id: str,
-    original: Original,
-    fact: DocumentIngested,
-    now: ask.Standing | None,
-) -> None:
-    """Save the resources with the original, which `fact` then names, and retire those that it needs no longer."""
-    parts = original.resources(document_id, fact.title, fact.owner, fact.scopes)
-    for part in parts:
-        await resources.save(desk, caller, lineage, part)
-    fact.resource_ids[:] = [part.id for part in parts]
-    for extra in set(() if now is None or now.status != "active" else now.stated["resource_ids"]) - {
-        p.id for p in parts
-    }:
-        await resources.retire(desk, caller, lineage, extra, SAID_NO_LONGER)
 
 
 async def _publish(

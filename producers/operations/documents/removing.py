@@ -13,13 +13,12 @@ from ledger.events.knowledge import KnowledgeRetired
 from ledger.store.atomic_batch import MAX_MESSAGES
 from producers.operations.desk import Desk, folded, reach_head
 from producers.operations.documents.ingesting import document_now, unknown
+from producers.operations.documents.keeping import retire_original
 from producers.operations.outcomes import ATTEMPTS
 from producers.operations.publish import event_id, publish_judged, refuse_unkeepable
-from producers.operations.resources import changes as resources
 from producers.operations.stated_before import earlier_event, request_fields
 from producers.operations.stating import not_owner
 from projections.views.documents import ask
-from projections.views.resources import ask as resources_view
 
 WITH_ITS_DOCUMENT = "its document was removed"
 
@@ -65,13 +64,7 @@ async def remove(
         except VersionConflict:
             await reach_head(desk)
             continue
-        await _retire_original(desk, caller, lineage, now.stated["resource_ids"])
+        kept = now.stated["resource_ids"]
+        await retire_original(desk, lineage, document_id, now.owner, kept, WITH_ITS_DOCUMENT)
         return Moved(id=document_id, position=appended[0].position, event_id=own_id)
     raise VersionConflict(f"others keep writing to {document_id}: try again", id=document_id)
-
-
-async def _retire_original(desk: Desk, caller: Caller, lineage: Lineage, resource_ids: list[str]) -> None:
-    for resource_id in resource_ids:
-        standing = await desk.view.ask(resources_view.standing, desk.org, caller, resource_id)
-        if standing is not None and standing.status == "active":
-            await resources.retire(desk, caller, lineage, resource_id, WITH_ITS_DOCUMENT)
