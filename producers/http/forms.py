@@ -7,6 +7,7 @@ from collections.abc import AsyncGenerator
 from typing import Any
 
 import orjson
+from python_multipart.multipart import parse_options_header
 from starlette.datastructures import Headers, UploadFile
 from starlette.formparsers import MultiPartException, MultiPartParser
 
@@ -16,6 +17,10 @@ from producers.http.bodies import JsonRequest, JsonRoute
 
 _FORM = "multipart/form-data"
 _MOST_FIELDS = 100
+_MOST_FIELD = 1024 * 1024
+"""Bytes of a field that is no file: a longer text is sent as a file, or as JSON."""
+_CHARSETS = ("utf-8", "utf8", "us-ascii", "ascii", "iso-8859-1", "latin-1", "latin1")
+"""Others are refused: Python knows some that fail on every byte, run for seconds, or change what was said."""
 _FIELDS = ("id", "title", "content_type", "url", "owner", "scopes")
 FORM: dict[str, Any] = {
     "requestBody": {
@@ -62,13 +67,21 @@ class FormRequest(JsonRequest):
         async def stream() -> AsyncGenerator[bytes, None]:
             yield sent
 
+        _, stated = parse_options_header(self.headers["content-type"])
+        if stated.get(b"charset", b"utf-8").decode("latin-1").lower() not in _CHARSETS:
+            raise BadJson(
+                "the form has a charset that is not read: send its fields in utf-8, and state no other charset"
+            )
         parser = MultiPartParser(
-            self.headers, stream(), max_files=1, max_fields=_MOST_FIELDS, max_part_size=self.max_body
+            self.headers, stream(), max_files=1, max_fields=_MOST_FIELDS, max_part_size=_MOST_FIELD
         )
         try:
             form = await parser.parse()
         except (MultiPartException, KeyError) as error:
-            raise BadJson("the body is no form that can be read: send multipart/form-data with one file") from error
+            raise BadJson(
+                "the body is no form that can be read: send multipart/form-data with one file, and "
+                f"{_MOST_FIELD:,} bytes at most in each other field"
+            ) from error
         document: dict[str, Any] = {}
         for name, value in form.multi_items():
             if isinstance(value, UploadFile):
