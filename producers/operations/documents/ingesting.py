@@ -8,8 +8,6 @@ an item: ingesting the same again saves these, and nothing twice. So no chunk is
 from __future__ import annotations
 
 import uuid
-from collections.abc import Collection
-
 from kledger.answers.documents import IngestedDocument
 from kledger.contract.errors import NotOwner, UnknownDocument, VersionConflict
 from kledger.contract.scopes import Caller
@@ -27,6 +25,7 @@ from producers.operations.documents.abstracting import ask_abstract
 from producers.operations.documents.keeping import judge_original, keep_original, retire_original
 from producers.operations.documents.original import Original, original_of
 from producers.operations.documents.planning import Plan, plan, statements_of
+from producers.operations.documents.repeating import repeated
 from producers.operations.knowledge.holding import held_back
 from producers.operations.outcomes import ATTEMPTS
 from producers.operations.publish import event_id, mismatch, publish_judged, refuse_unkeepable
@@ -71,15 +70,18 @@ async def ingest(
             raise mismatch()
     for _ in range(ATTEMPTS):
         now, owner, scopes = await _addressed(desk, caller, payload, document_id)
-        if retry is not None and (repeated := await _repeated(desk, possible_actors(caller, owner), own_id, now)):
-            return repeated
+        if retry is not None:
+            actors = possible_actors(caller, owner)
+            if (earlier := await repeated(desk, caller, actors, own_id, said, now)) is not None:
+                return earlier
         last = await desk.ledger.last_position_of(desk.org, "document", document_id)
         known = {} if now is None else await desk.view.ask(ask.chunk_states, desk.org, now.chunks)
         url = payload.url or (None if now is None else now.stated["url"])
         fact = _fact(payload, original, converted, title, owner, scopes).model_copy(update={"url": url})
         parts = original.resources(document_id, title, owner, scopes)
         fact.resource_ids[:] = [part.id for part in parts]
-        planned = plan(fact, said, now, known)
+        keyed = retry is not None and (now is None or now.event_id != own_id)
+        planned = plan(fact, said, now, known, keyed=keyed)
         refuse_unkeepable(planned.fact)
         await judge_original(desk, caller, parts)
         await keep_original(desk, caller, lineage, parts)
@@ -190,33 +192,6 @@ async def _publish(
         appended += await publish_judged(desk.ledger, desk.tally, events[start : start + MAX_MESSAGES])
         await turns.give_way()
     return appended, len(held)
-
-
-async def _repeated(
-    desk: Desk, actors: Collection[str], own_id: str, now: ask.Standing | None
-) -> IngestedDocument | None:
-    """The answer of an earlier request with the key; None where there is none, or where it was not finished."""
-    made = await desk.view.ask(ask.made_by, desk.org, actors, own_id)
-    if made is None:
-        return None
-    if now is not None and now.event_id == own_id:
-        known = await desk.view.ask(ask.chunk_states, desk.org, made.chunks)
-        if len(known) < len(made.chunks):
-            return None
-    kept = len(set(made.chunks) & set(made.before))
-    return IngestedDocument(
-        id=made.id,
-        title=made.title,
-        position=made.position,
-        version=made.version,
-        event_id=own_id,
-        duplicate=True,
-        sections=made.sections,
-        saved=len(made.chunks) - kept,
-        held=0,
-        unchanged=kept,
-        retired=len(made.before) - kept,
-    )
 
 
 def _answer(

@@ -57,15 +57,23 @@ class ChunkState:
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """The version of a document that one event made, and the chunks of the version before."""
+    """The version of a document that one event made, and the chunks of the version before where it was not removed.
+
+    `saved`: how many chunks the same request saved. `position`: of the version, and of the last of these. `released`: how
+    many were held then and are items since.
+    """
 
     id: str
     title: str
+    owner: str
+    scopes: list[str]
     version: int
     position: int
     sections: int
     chunks: list[str]
     before: list[str]
+    saved: int = 0
+    released: int = 0
 
 
 def standing(cursor: duckdb.DuckDBPyConnection, org: str, caller: Caller, document_id: str) -> Standing | None:
@@ -94,22 +102,31 @@ def chunk_states(cursor: duckdb.DuckDBPyConnection, org: str, ids: Collection[st
 
 
 def made_by(cursor: duckdb.DuckDBPyConnection, org: str, actors: Collection[str], event_id: str) -> Made | None:
-    """The version that an event of one of these actors made. `position`: of it, and of the last of its new chunks."""
+    """The version that an event of one of these actors made."""
     row: tuple[Any, ...] | None = cursor.execute(
-        f"""SELECT d.id, d.title, d.version, d.valid_from, len(d.headings), d.chunks, b.chunks
-            FROM document_versions AS d LEFT JOIN document_versions AS b ON b.valid_to = d.valid_from
+        f"""SELECT d.id, d.title, d.owner, d.scopes, d.version, d.valid_from, len(d.headings), d.chunks,
+                CASE WHEN b.status = 'active' THEN b.chunks ELSE [] END
+            FROM document_versions AS d
+            LEFT JOIN document_versions AS b ON b.valid_to = d.valid_from AND b.org = d.org AND b.id = d.id
             WHERE d.org = ? AND d.actor IN ({LISTED}) AND d.event_id = ? AND d.change = 'ingested'""",
         [org, listed(sorted(actors)), event_id],
     ).fetchone()
     if row is None:
         return None
-    named, title, version, position, sections, chunks, before = row
-    made = Made(named, title, version, position, sections, chunks, before or [])
-    (last,) = cursor.execute(
-        f"SELECT max(valid_from) FROM knowledge_versions WHERE org = ? AND version = 1 AND id IN ({LISTED})",
-        [org, listed(made.chunks)],
-    ).fetchone() or (None,)
-    return replace(made, position=max(made.position, last or 0))
+    made = Made(*row)
+    first = f"FROM knowledge_versions AS v WHERE v.org = ? AND v.version = 1 AND v.id IN ({LISTED})"
+    values = [org, listed(made.chunks)]
+    saved, last = cursor.execute(
+        f"""SELECT count(*), max(v.valid_from) {first}
+            AND v.valid_from IN (SELECT position FROM events WHERE org = ? AND causation_id = ?)""",
+        [*values, org, event_id],
+    ).fetchone() or (0, None)
+    (released,) = cursor.execute(
+        f"""SELECT count(*) {first} AND v.valid_from > ?
+            AND v.id IN (SELECT knowledge_id FROM held_statements WHERE org = ? AND status = 'released')""",
+        [*values, made.position, org],
+    ).fetchone() or (0,)
+    return replace(made, saved=saved, position=max(made.position, last or 0), released=released)
 
 
 def documents(
