@@ -24,6 +24,8 @@ LONGEST_ID = 150
 """Characters of an id: that of the resource with the original, which begins with it, is longer."""
 ITEM_TYPE = "document"
 """The type of the items that are chunks of documents."""
+CHUNK = "chunk-"
+"""The beginning of the id of a chunk."""
 
 
 def fault_of_id(document_id: str) -> str | None:

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 
-from kledger.contract.documents import ITEM_TYPE
+from kledger.contract.documents import CHUNK, ITEM_TYPE
 from kledger.contract.knowledge import Source
 from ledger.events.document import DocumentIngested
 from ledger.events.knowledge import KnowledgeRetired, KnowledgeSaved
@@ -115,4 +115,4 @@ def plan(
 
 def _fresh_id() -> str:
     """An id that nobody can guess and take first: it stands in the log before its item does."""
-    return f"chunk-{uuid.uuid4().hex[:20]}"
+    return f"{CHUNK}{uuid.uuid4().hex[:20]}"

@@ -10,14 +10,16 @@ import uuid
 from pydantic import ValidationError
 
 from kledger.answers.memory import DecidedHeld
+from kledger.contract.documents import CHUNK, ITEM_TYPE
 from kledger.contract.errors import Erased, IllegalState, InvalidPayload, UnknownProcess, VersionConflict
 from kledger.contract.projects import scope_of
 from kledger.contract.scopes import Caller
 from kledger.requests.memory import DecideHeldRequest
 from ledger.event import JsonObject, Lineage, NewEvent
+from ledger.events.knowledge import KnowledgeSaved
 from ledger.events.statement import Parts, StatementDropped, StatementHeld, StatementReleased
 from ledger.named_ids import named_id
-from producers.operations.desk import ANY, Desk, Freshness, first_entity, folded, reach
+from producers.operations.desk import ANY, Desk, Freshness, first_entity, folded, reach, reach_head
 from producers.operations.first_cases import with_its_cases
 from producers.operations.judged import refuse_refused
 from producers.operations.knowledge.acl import shared_with_it
@@ -28,6 +30,7 @@ from producers.operations.outcomes import ATTEMPTS, listed
 from producers.operations.publish import NAMESPACE, event_id, publish_judged, refuse_unkeepable
 from producers.operations.stated_before import earlier_event, request_fields, same_statement
 from projections.fold_kit.page import Page
+from projections.views.documents import ask as documents
 from projections.views.knowledge import ask as knowledge
 from projections.views.processes import ask as processes
 from projections.views.processes.ask import Process
@@ -65,7 +68,7 @@ async def release(
 ) -> DecidedHeld:
     """Release a held statement: it is saved as it was stated, in its owner's name, unless its item is there already.
 
-    Raises UnknownProcess, IllegalState (it was decided), Erased, KnowledgeExists (the id says something else by now),
+    Raises UnknownProcess, IllegalState (it was decided, or its document says it no longer), Erased, KnowledgeExists (the id says something else by now),
     NotOwner (its owner may not propose it to a project any more), VersionConflict, BrokerUnavailable, ViewBehind.
     """
     return await _decide(desk, caller, lineage, held_id, payload, StatementReleased, retry)
@@ -125,6 +128,8 @@ async def _saves(desk: Desk, process: Process) -> list[NewEvent]:
     """The events that save a held statement as it was stated; none where the item is there and says it."""
     knowledge_id, saved, shared, cases = _parts(process)
     await first_status(desk, saved, shared)
+    if saved.types == [ITEM_TYPE] and knowledge_id.startswith(CHUNK):
+        await _refuse_outlived(desk, process, knowledge_id, saved)
     last = await folded(desk, "knowledge", knowledge_id)
     taken = (await desk.view.ask(knowledge.saved_statements, desk.org, [knowledge_id])).get(knowledge_id)
     if taken is not None:
@@ -135,6 +140,19 @@ async def _saves(desk: Desk, process: Process) -> list[NewEvent]:
     own_id = named_id(NAMESPACE, f"{desk.org}\n{process.id}\nsaved")
     event = NewEvent(saved, knowledge_id, process.owner, desk.org, lineage, id=own_id, expects=last)
     return [event, *shared_with_it(event, shared), *with_its_cases(event, cases)]
+
+
+async def _refuse_outlived(desk: Desk, process: Process, knowledge_id: str, saved: KnowledgeSaved) -> None:
+    """Raise IllegalState for a chunk that no document says any more, or that its document says to other readers."""
+    await reach_head(desk)
+    scopes = await desk.view.ask(documents.scopes_of_chunk, desk.org, saved.owner, knowledge_id)
+    if not scopes:
+        what = f"no document of {saved.owner} says it any more: drop it"
+    elif any(set(each) != set(saved.scopes) for each in scopes):
+        what = "the document has other scopes by now: drop it, and save what it says for those whom it is meant for"
+    else:
+        return
+    raise IllegalState(f"{process.id} holds a chunk of a document, and {what}", id=process.id, status="held")
 
 
 def _parts(process: Process) -> Parts:

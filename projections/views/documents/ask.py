@@ -101,6 +101,16 @@ def chunk_states(cursor: duckdb.DuckDBPyConnection, org: str, ids: Collection[st
     return {row[0]: ChunkState(*row[1:]) for row in rows}
 
 
+def scopes_of_chunk(cursor: duckdb.DuckDBPyConnection, org: str, owner: str, item_id: str) -> list[list[str]]:
+    """The scopes of each active document of this owner that names this item, or an id without one yet, as a chunk."""
+    rows = cursor.execute(
+        """SELECT scopes FROM documents
+           WHERE org = ? AND owner = ? AND status = 'active' AND list_contains(chunks, ?)""",
+        [org, owner, item_id],
+    ).fetchall()
+    return [scopes for (scopes,) in rows]
+
+
 def made_by(cursor: duckdb.DuckDBPyConnection, org: str, actors: Collection[str], event_id: str) -> Made | None:
     """The version that an event of one of these actors made."""
     row: tuple[Any, ...] | None = cursor.execute(
