@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -20,6 +19,7 @@ from ledger.event import DEFAULT_ORG, utc_now
 from ledger.privacy.vault import Vault
 from ledger.sessions.store import SessionStore
 from ledger.stream import Ledger
+from producers.documents.places import Places
 from producers.operations.available_models import Intents, Models, NoModels, NoTiers, Reranker, Rewriter, Router, Tiers
 from producers.operations.kept_recalls import RecallCache
 from producers.operations.own_writes import NOTHING, Written
@@ -31,8 +31,6 @@ from projections.views.lineage import ask as lineage
 DEFAULT_WAIT = 10.0
 """Default number of seconds that a read waits for the view."""
 MAX_WAIT = 60.0
-FILES_AT_ONCE = 2
-"""Files that are read at once, each in a process of its own."""
 
 
 @dataclass(slots=True)
@@ -72,8 +70,8 @@ class Desk:
     """Seconds that short memories live, by kind."""
     sessions: SessionStore | None = None
     """Holds the words of sessions; without one, there are no sessions."""
-    reading: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(FILES_AT_ONCE))
-    """Held while a file is read, by as many as may be at once."""
+    places: Places = field(default_factory=Places)
+    """Where files are read."""
     language: Language = ENGLISH
     """Default language of texts, for callers that name none."""
 

@@ -20,7 +20,7 @@ from producers.access.principal import require_addressable
 from producers.documents.converting import Converted, convert
 from producers.operations.admin.scope_types import require_types
 from producers.operations.backpressure import Turns
-from producers.operations.desk import Desk, folded, reach_head
+from producers.operations.desk import Desk, first_entity, folded, reach_head
 from producers.operations.documents.abstracting import ask_abstract
 from producers.operations.documents.keeping import judge_original, keep_original, retire_original
 from producers.operations.documents.original import Original, original_of
@@ -49,13 +49,13 @@ async def ingest(
 ) -> IngestedDocument:
     """Ingest a new document, or the next version of one; what it said before and says still is left as it is.
 
-    Raises InvalidPayload, UnreadableDocument, IllegalScope, NotOwner, Forbidden, VersionConflict, PayloadTooLarge,
-    SubjectForgotten, BrokerUnavailable, ViewBehind.
+    Raises InvalidPayload, UnreadableDocument, RateLimited, IllegalScope, NotOwner, Forbidden, VersionConflict,
+    PayloadTooLarge, SubjectForgotten, BrokerUnavailable, ViewBehind.
     """
     original = original_of(payload)
     document_id = payload.id or _fresh_id(retry)
     _, owner, scopes = await _addressed(desk, caller, payload, document_id)
-    async with desk.reading:
+    async with desk.places.of(first_entity(caller)):
         converted = await convert(original.content, original.content_type)
     title = payload.title or (converted.title or document_id.rpartition("/")[2])[:200]
     said = statements_of(converted, title)
