@@ -33,8 +33,8 @@ class Places:
         """Wait for a place, and hold it until the block ends. Raises RateLimited."""
         if self._files[caller] >= self._most_of_one or self._files.total() >= self._most:
             raise RateLimited(
-                f"{self._files[caller]} files of {caller} and {self._files.total()} of all callers wait to be read: send "
-                f"this one again in {AGAIN:g} s",
+                f"{self._files[caller]} files of {caller} and {self._files.total()} of all callers wait to be read: "
+                f"send this one again in {AGAIN:g} s",
                 retry_after=AGAIN,
             )
         self._files[caller] += 1

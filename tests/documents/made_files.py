@@ -41,9 +41,12 @@ def word(said: Said) -> bytes:
         + f"<w:r><w:t>{escape(text)}</w:t></w:r></w:p>"
         for level, text in said
     )
-    return word_of(
-        f'<?xml version="1.0" encoding="UTF-8"?><w:document {_WORD}><w:body>{paragraphs}</w:body></w:document>'
-    )
+    return word_of(document_part(paragraphs))
+
+
+def document_part(body: str) -> str:
+    """The document part of a Word file with this body."""
+    return f'<?xml version="1.0" encoding="UTF-8"?><w:document {_WORD}><w:body>{body}</w:body></w:document>'
 
 
 def word_of(document: str | Iterable[bytes]) -> bytes:

@@ -12,7 +12,7 @@ import pytest
 from kledger.contract.documents import HTML, MARKDOWN, MOST_CHUNKS, MOST_FILE, PDF, TEXT, WORD
 from kledger.contract.errors import LedgerError, PayloadTooLarge, UnreadableDocument
 from producers.documents.converting import Bounds, Converted, convert
-from tests.documents.made_files import page_of, pdf, pdf_of, word, word_of
+from tests.documents.made_files import document_part, page_of, pdf, pdf_of, word, word_of
 
 LIMIT = Bounds(seconds=20)
 
@@ -192,3 +192,11 @@ async def test_a_cancelled_request_ends_the_process() -> None:
     with pytest.raises(asyncio.CancelledError):
         await slow
     assert reading_now() == []
+
+
+async def test_a_small_word_file_with_a_huge_table_takes_ten_seconds_at_most() -> None:
+    row = "<w:tr><w:tc><w:p><w:r><w:t>a</w:t></w:r></w:p></w:tc></w:tr>"
+    huge = word_of(document_part(f"<w:tbl>{row * 300_000}</w:tbl>"))
+    assert len(huge) < 100_000
+    with pytest.raises(UnreadableDocument, match="more than 10 s"):
+        await convert(huge, WORD)

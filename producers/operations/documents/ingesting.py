@@ -8,6 +8,7 @@ an item: ingesting the same again saves these, and nothing twice. So no chunk is
 from __future__ import annotations
 
 import uuid
+
 from kledger.answers.documents import IngestedDocument
 from kledger.contract.errors import NotOwner, UnknownDocument, VersionConflict
 from kledger.contract.scopes import Caller

@@ -78,8 +78,9 @@ def plan(
     that the document has now.
 
     A chunk keeps its item where the document says the same as before, whatever has become of the item: what its owner
-    corrected or retired stays so. A document that was removed begins anew. What is `keyed` is stated though it is as before:
-    its event keeps the key, so that the same request, sent again after another ingestion, brings nothing back.
+    corrected or retired stays so. A document that was removed begins anew. What is `keyed` is stated
+    though it is as before: its event keeps the key, so that the same request, sent again after another ingestion,
+    brings nothing back.
     """
     ours = {item_id for item_id in known if known[item_id].owner == fact.owner}
     before = now.chunks if now is not None and now.status == "active" else []

@@ -59,8 +59,8 @@ class ChunkState:
 class Made:
     """The version of a document that one event made, and the chunks of the version before where it was not removed.
 
-    `saved`: how many chunks the same request saved. `position`: of the version, and of the last of these. `released`: how
-    many were held then and are items since.
+    `saved`: how many chunks the same request saved. `position`: of the version, and of the last of these.
+    `released`: how many were held then and are items since.
     """
 
     id: str
