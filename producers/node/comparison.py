@@ -6,7 +6,7 @@ import asyncio
 from dataclasses import asdict
 
 from ledger.event import JsonObject
-from projections.engine.digest import differences, digests, state_digest
+from projections.engine.digest import NO_ROWS, differences, digests, state_digest
 from projections.engine.view import Instance
 from projections.live.rebuild import Rebuilt
 
@@ -27,12 +27,12 @@ async def compared_with(live: Instance, fresh: Instance, rebuilt: Rebuilt) -> Js
         "views": [
             {
                 "view": name,
-                "rows": ours[name].rows,
-                "live": ours[name].digest,
-                "replayed": theirs[name].digest,
-                "equal": ours[name] == theirs[name],
+                "rows": ours.get(name, NO_ROWS).rows,
+                "live": ours.get(name, NO_ROWS).digest,
+                "replayed": theirs.get(name, NO_ROWS).digest,
+                "equal": ours.get(name) == theirs.get(name),
             }
-            for name in ours
+            for name in dict.fromkeys((*ours, *theirs))
         ],
         "differences": [asdict(difference) for difference in differing],
     }

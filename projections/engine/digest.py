@@ -29,6 +29,10 @@ class RelationDigest:
     digest: str
 
 
+NO_ROWS = RelationDigest(0, "")
+"""Of a relation of a later version that a digest leaves out, as it has no rows."""
+
+
 @dataclass(frozen=True, slots=True)
 class Difference:
     """One row that differs between two views; `what`: `only live`, `only replayed`, or the columns that differ."""

@@ -19,7 +19,7 @@ from projections.fold_kit.named_rows import named_rows
 from projections.fold_kit.sql_text import among
 from projections.fold_kit.visibility import read_by
 from projections.search.layers import layer_of
-from projections.search.match import LENT_MATCH, Passages, covered, joined, passages, weighed
+from projections.search.match import Matches, Passages, passages
 from projections.search.neighbours import neighbours, traces_of
 from projections.search.placed import placed_by_scope
 from projections.search.policy import policy
@@ -76,7 +76,7 @@ class Searcher:
         self._feed = feed
         self._items = RememberedItems(view)
         self._files = 0
-        self._floors: dict[tuple[str, ...], tuple[int, float]] = {}
+        self._floors: dict[tuple[str, ...], tuple[tuple[int, int], float]] = {}
         feed.fed = self._learn
 
     async def search(self, asked: Asked) -> list[JsonObject]:
@@ -104,24 +104,16 @@ class Searcher:
             for item, standing in zip(items, standings, strict=True)
         ]
         by_id = {standing.item_id: item for item, standing in zip(items, standings, strict=True)}
-        query = weighed(asked.query)
-        meaning = self._feed.vector_weight > HASHED_VECTOR_WEIGHT
-        matches: dict[str, float] = {}
-
-        def own(item_id: str) -> float:
-            if item_id not in matches:
-                item = by_id[item_id]
-                terms = self._items.passages(item) if isinstance(item, Known) else item.passages()
-                matches[item_id] = joined(covered(query, terms), scores.get(item.at, (None, None))[1], meaning)
-            return matches[item_id]
-
-        def match(ranked: Ranked) -> float:
-            lent = 0.0 if ranked.beside is None else LENT_MATCH * own(ranked.beside)
-            return round(max(own(ranked.item_id), lent), 4)
+        matches = Matches(
+            asked.query,
+            lambda item_id: self._passages(by_id[item_id]),
+            lambda item_id: scores.get(by_id[item_id].at, (None, None))[1],
+            meaning=self._feed.vector_weight > HASHED_VECTOR_WEIGHT,
+        )
 
         def keep(each: Ranked) -> bool:
             of_layer = asked.layers is None or layer_of(by_id[each.item_id].shown()) in asked.layers
-            return of_layer and (not asked.min_match or match(each) >= asked.min_match)
+            return of_layer and (not asked.min_match or matches.of(each.item_id, each.beside) >= asked.min_match)
 
         ranked = rank(
             sorted(candidates, key=lambda each: (-(each.keyword or 0), each.version_position)),
@@ -140,12 +132,15 @@ class Searcher:
                 **by_id[each.item_id].shown(),
                 "quality_score": each.quality,
                 "relevance": round(each.relevance, 6),
-                "match": match(each),
+                "match": matches.of(each.item_id, each.beside),
             }
             | ({"why": why[each.item_id]} if each.item_id in why else {})
             | ({"beside": each.beside} if each.beside is not None else {})
             for each in ranked
         ]
+
+    def _passages(self, item: Known | Then) -> Passages:
+        return self._items.passages(item) if isinstance(item, Known) else item.passages()
 
     async def _hits(self, asked: Asked) -> list[Found]:
         """What the paths of the vector process find."""
@@ -210,13 +205,14 @@ class Searcher:
     async def floor(self, org: str, visible: Sequence[str]) -> float:
         """The least match of an answer among what these scopes may read."""
         key = (org, *sorted(set(visible)))
-        at, floor = self._floors.get(key, (-1, 0.0))
-        now = self._view.instance.items_position
-        if at != now:
-            floor = floor_of(await self._view.ask(seen_count, org, list(visible)))
-            if len(self._floors) >= MOST_FLOORS:
-                self._floors.clear()
-            self._floors[key] = (now, floor)
+        self._cache()
+        now = (self._files, self._view.instance.items_position)
+        if (kept := self._floors.get(key)) is not None and kept[0] == now:
+            return kept[1]
+        floor = floor_of(await self._view.ask(seen_count, org, list(visible)))
+        if len(self._floors) >= MOST_FLOORS:
+            self._floors.clear()
+        self._floors[key] = (now, floor)
         return floor
 
     async def _priorities(self, org: str, visible: Sequence[str]) -> Mapping[str, float]:

@@ -8,6 +8,7 @@ in it, and a store of one item measures like one of a million. A long text is me
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from pathlib import Path
@@ -81,6 +82,35 @@ def joined(words: float, cosine: float | None, meaning: bool) -> float:
         return words
     near = min(1.0, max(0.0, (cosine - UNRELATED) / (1 - UNRELATED)))
     return words + (1.0 - words) * near
+
+
+class Matches:
+    """The matches of the items of one search, each computed when it is asked for."""
+
+    def __init__(
+        self,
+        query: str,
+        passages_of: Callable[[str], Passages],
+        cosine_of: Callable[[str], float | None],
+        *,
+        meaning: bool,
+    ) -> None:
+        self._query = weighed(query)
+        self._passages_of = passages_of
+        self._cosine_of = cosine_of
+        self._meaning = meaning
+        self._own: dict[str, float] = {}
+
+    def of(self, item_id: str, beside: str | None) -> float:
+        """The match of an item; of one that stands beside a hit, LENT_MATCH of that one's where it is more."""
+        lent = 0.0 if beside is None else LENT_MATCH * self._of_its_own(beside)
+        return round(max(self._of_its_own(item_id), lent), 4)
+
+    def _of_its_own(self, item_id: str) -> float:
+        if item_id not in self._own:
+            words = covered(self._query, self._passages_of(item_id))
+            self._own[item_id] = joined(words, self._cosine_of(item_id), self._meaning)
+        return self._own[item_id]
 
 
 def _share(query: Weighed, passage: NDArray[np.uint32]) -> float:

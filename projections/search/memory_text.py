@@ -32,8 +32,8 @@ _DAYS: dict[Language, tuple[str, str, str]] = {
     "en": ("today", "yesterday", "{days} days ago"),
     "zh": ("今天", "1天前", "{days}天前"),
 }
-# The wide and small forms of the brackets too: to a model they are the same. Controls of a terminal and of the direction
-# of writing go.
+# The wide and small forms of the brackets too: to a model they are the same. What steers a terminal, or turns the
+# direction of writing, goes.
 _ESCAPES = (
     dict.fromkeys([*range(0x20), *range(0x7F, 0xA0)], " ")
     | dict.fromkeys([0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A)], "")

@@ -160,7 +160,7 @@ class Command(Door):
         runner = CliRunner(env={**cleared, "KLEDGER_URL": self.url})
         ran = runner.invoke(app, [*words, *named, "--json"])
         document = json.loads(ran.stdout) if ran.stdout else None
-        if ran.exit_code != 0:
+        if ran.exit_code != 0 and (not document or "error" in document):
             raise Refused(document["error"]["code"] if document else f"usage: {ran.output}")
         return document
 

@@ -1,0 +1,30 @@
+"""A rebuilt view is compared with the live one, also where only one of them has rows of a later relation."""
+
+from __future__ import annotations
+
+import pytest
+
+from producers.node.comparison import compared_with
+from projections.engine.digest import LATER
+from projections.engine.duckdb import open_view
+from projections.engine.view import Instance
+from projections.live.rebuild import Rebuilt
+
+ROW = "INSERT INTO tombstones VALUES ('default', 'k1', 'retired', 1, 'user:ann', 2, now())"
+
+
+@pytest.mark.parametrize("which", ["live", "rebuilt"])
+async def test_a_later_relation_that_one_of_them_lacks_is_a_difference_and_no_error(which: str) -> None:
+    assert "tombstones" in LATER
+    live, fresh = Instance(open_view(None)), Instance(open_view(None))
+    try:
+        (live if which == "live" else fresh).con.execute(ROW)
+        told = await compared_with(live, fresh, Rebuilt(0, 0, 0, 1.0, 0.0, "", {}))
+    finally:
+        live.close()
+        fresh.close()
+    assert not told["equal"]
+    (view,) = [each for each in told["views"] if each["view"] == "tombstones"]
+    assert not view["equal"]
+    assert view["rows"] == (which == "live")
+    assert [each["view"] for each in told["differences"]] == ["tombstones"]
