@@ -69,7 +69,8 @@ async def release(
     """Release a held statement: it is saved as it was stated, in its owner's name, unless its item is there already.
 
     Raises UnknownProcess, IllegalState (it was decided, or its document says it no longer), Erased, KnowledgeExists
-    (the id says something else by now), NotOwner (its owner may not propose it to a project any more), VersionConflict, BrokerUnavailable, ViewBehind.
+    (the id says something else by now), NotOwner (its owner may not propose it to a project any more), VersionConflict,
+    BrokerUnavailable, ViewBehind.
     """
     return await _decide(desk, caller, lineage, held_id, payload, StatementReleased, retry)
 
