@@ -8,7 +8,6 @@ Sameness is that of near-duplicates (sameness.py), of each pair on its own: what
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -24,7 +23,7 @@ from projections.fold_kit.visibility import readers
 from projections.similar.rewordings import LIGHT_WORDS
 from projections.similar.sameness import similarity
 from projections.similar.statements import Statement, statement
-from projections.vectors.tokens import CJK
+from projections.vectors.tokens import CJK, one_form
 from projections.views.knowledge.ask import LISTED, listed, readable_by
 
 _CANDIDATES = 8
@@ -253,7 +252,7 @@ def _groups(scopes: Iterable[str]) -> set[str]:
 def _pieces(text: str) -> frozenset[str]:
     """What tombstones are looked up by: words that say something, and pairs of Chinese characters."""
     pieces: set[str] = set()
-    for piece in _PIECE.findall(unicodedata.normalize("NFKC", text).casefold()):
+    for piece in _PIECE.findall(one_form(text).casefold()):
         if _CHINESE.match(piece):
             pieces.update(piece[at : at + 2] for at in range(max(1, len(piece) - 1)))
         elif piece not in LIGHT_WORDS:
