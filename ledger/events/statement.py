@@ -95,11 +95,17 @@ class StatementHeld(ProcessFact):
         return cls(item_id=item_id, retired_at=retired_at, scopes=scopes, statement=statement)
 
     def parts(self) -> Parts:
-        """What was to be saved. Raises ValidationError where a publisher of its own said something else."""
+        """What was to be saved. Raises ValueError where a publisher of its own said what no save may say."""
+        knowledge_id = _ID.validate_python(self.statement.get("id"))
+        if (fault := KnowledgeSaved.fault_of_id(knowledge_id)) is not None:
+            raise ValueError(f"the id {knowledge_id!r} {fault}")
+        saved = KnowledgeSaved.model_validate(self.statement.get("saved"))
+        if saved.supersedes is not None:
+            raise ValueError("only a single save supersedes another item")
         acl = [AclEntry.model_validate(each) for each in self.statement.get("acl") or ()]
         return Parts(
-            _ID.validate_python(self.statement.get("id")),
-            KnowledgeSaved.model_validate(self.statement.get("saved")),
+            knowledge_id,
+            saved,
             KnowledgeShared(acl=acl) if acl else None,
             [KnowledgeRated.model_validate(each) for each in self.statement.get("cases") or ()],
         )

@@ -324,6 +324,8 @@ async def test_the_pages_of_what_is_held_are_whole(door: Door) -> None:
         {"saved": 1}, {"saved": {"task": 1, "types": "tool", "content": None, "tags": []}}, {"id": 5, "saved": []},
         {"id": "k", "saved": {"content": "c"}, "acl": 7}, {"id": "k", "saved": SAVED | {"owner": "user:bob"}},
         {"id": "k", "saved": SAVED, "acl": 7}, {"id": "", "saved": SAVED}, {"id": "k", "saved": SAVED, "cases": [1]},
+        {"id": " a b ", "saved": SAVED}, {"id": "a\u200bb", "saved": SAVED},
+        {"id": "k", "saved": SAVED | {"supersedes": "another"}},
     ],
 )  # fmt: skip
 async def test_whatever_a_publisher_says_is_held_can_be_read_and_dropped_and_not_released(
