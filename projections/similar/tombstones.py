@@ -2,7 +2,8 @@
 
 A tombstone holds a statement where its item's owner is the statement's or among its scopes, or a group among its scopes
 reads the item; and where whoever states it reads the item. What the item still says, or says again, is not held.
-Sameness is that of near-duplicates (sameness.py), of each pair on its own: what else is asked changes no answer.
+Sameness is that of near-duplicates (sameness.py), whatever a text is dressed in (undisguised.py), of each pair on its
+own: what else is asked changes no answer.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from projections.fold_kit.visibility import readers
 from projections.similar.rewordings import LIGHT_WORDS
 from projections.similar.sameness import similarity
 from projections.similar.statements import Statement, statement
+from projections.similar.undisguised import undisguised
 from projections.vectors.tokens import CJK, one_form
 from projections.views.knowledge.ask import LISTED, listed, readable_by
 
@@ -178,13 +180,13 @@ class Words:
     _whole: Statement | None = None
 
     def __post_init__(self) -> None:
-        self.said = statement(self.content)
+        self.said = statement(undisguised(self.content))
 
     @property
     def whole(self) -> Statement:
         """Task and content in one."""
         if self._whole is None:
-            self._whole = statement(f"{self.task}\n{self.content}")
+            self._whole = statement(f"{undisguised(self.task)}\n{undisguised(self.content)}")
         return self._whole
 
     @property
@@ -252,7 +254,7 @@ def _groups(scopes: Iterable[str]) -> set[str]:
 def _pieces(text: str) -> frozenset[str]:
     """What tombstones are looked up by: words that say something, and pairs of Chinese characters."""
     pieces: set[str] = set()
-    for piece in _PIECE.findall(one_form(text).casefold()):
+    for piece in _PIECE.findall(one_form(undisguised(text)).casefold()):
         if _CHINESE.match(piece):
             pieces.update(piece[at : at + 2] for at in range(max(1, len(piece) - 1)))
         elif piece not in LIGHT_WORDS:

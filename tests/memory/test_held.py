@@ -68,6 +68,14 @@ def outcomes(answer: JsonObject) -> list[str]:
         (BACKUP, BACKUP),
         (BACKUP, "  数据库每天凌晨两点备份。"),
         (BACKUP, "请注意：数据库会在每天凌晨两点备份"),
+        (RUNS, "- The nightly build runs on Fridays at noon."),
+        (RUNS, "  1. The nightly build runs on Fridays at noon."),
+        (RUNS, "> * （2） The nightly build runs on Fridays at noon."),
+        (RUNS, "The nightly bu\u200bild ru\u200dns on Fri\u00addays at \u202bnoon\u202c\ufe0f."),
+        (RUNS, "The_nightly_build_runs_on_Fridays_at_noon."),
+        (RUNS, "<p>The <b>nightly</b> build&nbsp;runs on Fri<i class='a'>days</i> at noon.<br/></p>"),
+        (BACKUP, "数据库 每天 凌晨 两点 备份"),
+        (BACKUP, "① 数 据 库 每 天 凌 晨 两 点 备 份"),
         ("The ports are listed: 见 `make ports` 的输出", "the ports are listed： 见 `make ports` 的输出"),
     ],
 )
@@ -92,6 +100,8 @@ async def test_the_same_statement_in_other_words_is_held(door: Door, content: st
         (RUNS, "The nightly build runs on Fridays at 11."),
         (BACKUP, "数据库每天凌晨三点备份"),
         (BACKUP, "数据库每天凌晨两点不备份"),
+        ("Set max_size_of_all in the file a_b to 5.", "Set max_size_of_any in the file a_b to 5."),
+        ("Pass -v to the builder of the docs.", "Pass -q to the builder of the docs."),
         ("Copy from staging to production.", "Copy from production to staging."),
     ],
 )
