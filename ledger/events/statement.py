@@ -6,6 +6,8 @@ says who decided. What a person retired or corrected is a tombstone (projections
 
 from __future__ import annotations
 
+import hashlib
+import re
 from collections.abc import Sequence
 from typing import Any, ClassVar, NamedTuple, Self
 
@@ -20,6 +22,27 @@ from ledger.events.knowledge import KnowledgeRated, KnowledgeSaved, KnowledgeSha
 from ledger.events.process import ProcessFact
 
 _ID: TypeAdapter[str] = TypeAdapter(Id)
+_OWN = re.compile(r"(held-[0-9a-f]{16})-[0-9a-f]{16}")
+"""The ids that `held_id` gives. Those of earlier versions, and a publisher's own, are of another form."""
+
+
+def held_id(org: str, owner: str, about: Sequence[str]) -> str:
+    """The id of a statement of this owner, whom it names: nobody else's statement can take it (`is_free_for`)."""
+    return f"{_names(org, owner)}-{_short_hash(org, owner, *about)}"
+
+
+def is_free_for(actor: str, org: str, entity_id: str) -> bool:
+    """Whether this actor may hold a statement under this id: it is not of the form that names another owner."""
+    own = _OWN.fullmatch(entity_id)
+    return own is None or own.group(1) == _names(org, actor)
+
+
+def _names(org: str, owner: str) -> str:
+    return f"held-{_short_hash(org, owner)}"
+
+
+def _short_hash(*parts: str) -> str:
+    return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]
 
 
 class Parts(NamedTuple):
@@ -72,11 +95,17 @@ class StatementHeld(ProcessFact):
         return cls(item_id=item_id, retired_at=retired_at, scopes=scopes, statement=statement)
 
     def parts(self) -> Parts:
-        """What was to be saved. Raises ValidationError where a publisher of its own said something else."""
+        """What was to be saved. Raises ValueError where a publisher of its own said what no save may say."""
+        knowledge_id = _ID.validate_python(self.statement.get("id"))
+        if (fault := KnowledgeSaved.fault_of_id(knowledge_id)) is not None:
+            raise ValueError(f"the id {knowledge_id!r} {fault}")
+        saved = KnowledgeSaved.model_validate(self.statement.get("saved"))
+        if saved.supersedes is not None:
+            raise ValueError("only a single save supersedes another item")
         acl = [AclEntry.model_validate(each) for each in self.statement.get("acl") or ()]
         return Parts(
-            _ID.validate_python(self.statement.get("id")),
-            KnowledgeSaved.model_validate(self.statement.get("saved")),
+            knowledge_id,
+            saved,
             KnowledgeShared(acl=acl) if acl else None,
             [KnowledgeRated.model_validate(each) for each in self.statement.get("cases") or ()],
         )

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from kledger.client.refusals import error_of
+from kledger.contract.errors import LedgerError
 from producers.operations.desk import Desk
 from projections.views.refused import ask
 
@@ -18,5 +19,17 @@ async def refuse_refused(desk: Desk, positions: Sequence[int]) -> None:
     await desk.view.wait_for(max(positions))
     refusal = await desk.view.ask(ask.refusal_among, positions)
     if refusal is not None:
-        code, reason = refusal
-        raise error_of({"code": code, "message": f"{reason}; nothing was changed"})
+        raise _error(*refusal)
+
+
+async def refused_of(desk: Desk, positions: Sequence[int]) -> dict[int, LedgerError]:
+    """Wait until the view has these events, and say which the gate refused, each by its position. Raises ViewBehind."""
+    if not positions:
+        return {}
+    await desk.view.wait_for(max(positions))
+    refused = await desk.view.ask(ask.refusals_among, positions)
+    return {position: _error(code, reason) for position, (code, reason) in refused.items()}
+
+
+def _error(code: str, reason: str) -> LedgerError:
+    return error_of({"code": code, "message": f"{reason}; nothing was changed"})

@@ -7,14 +7,13 @@ Chinese character. Case and punctuation are ignored in plain words, but signific
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
 from projections.similar.rewordings import LIGHT_WORDS, SHARP_WORDS, meaning, plain_chinese, without_courtesies
-from projections.vectors.tokens import CJK
+from projections.vectors.tokens import CJK, one_form
 
 _PIECE = re.compile(
     rf"(?P<end>\n|。)|(?P<cjk>[{CJK}]+)|(?P<code>`[^`\n]{{1,80}}`)|(?P<run>[^\s`、。“”‘’《》【】「」{CJK}]+)"
@@ -64,7 +63,7 @@ class _Token:
 
 def statement(text: str) -> Statement:
     """Tokenise a text. Deterministic."""
-    plain = _CONTRACTIONS.sub(" not", unicodedata.normalize("NFKC", text).replace("’", "'"))
+    plain = _CONTRACTIONS.sub(" not", one_form(text).replace("’", "'"))
     label = _LABEL.match(plain)
     about = without_courtesies(label.group(1)).lower() if label else ""
     result = Statement(

@@ -2,14 +2,13 @@
 
 A tombstone holds a statement where its item's owner is the statement's or among its scopes, or a group among its scopes
 reads the item; and where whoever states it reads the item. What the item still says, or says again, is not held.
-Sameness is that of near-duplicates (sameness.py), of each pair on its own: what else is asked changes no answer.
+Sameness is that of near-duplicates (sameness.py), whatever a text is dressed in (undisguised.py), of each pair on its
+own: what else is asked changes no answer.
 """
 
 from __future__ import annotations
 
 import re
-import unicodedata
-import uuid
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -19,15 +18,16 @@ import duckdb
 from kledger.contract.bounds import THRESHOLD
 from kledger.contract.scopes import PERSONAL, Caller, type_of
 from ledger.event import JsonObject
+from ledger.events.statement import held_id
 from projections.fold_kit.named_rows import named_rows
 from projections.fold_kit.visibility import readers
 from projections.similar.rewordings import LIGHT_WORDS
 from projections.similar.sameness import similarity
 from projections.similar.statements import Statement, statement
-from projections.vectors.tokens import CJK
+from projections.similar.undisguised import undisguised
+from projections.vectors.tokens import CJK, one_form
 from projections.views.knowledge.ask import LISTED, listed, readable_by
 
-_NAMESPACE = uuid.UUID("5d0b8f0e-6c53-5a55-9a61-6e2f4f0c7b1d")
 _CANDIDATES = 8
 """The most tombstones with which one statement is compared exactly: those that share the most words with it."""
 _LEAST_SHARED = 0.4
@@ -56,13 +56,14 @@ class SaidAgain:
     """The tombstone of a statement, and the id under which the statement is held.
 
     `standing` is what became of the same statement of that owner to those readers before: held or dropped; None where
-    it was not said again yet.
+    it was not said again yet. `held_at` is the position of the event that held it then.
     """
 
     item_id: str
     retired_at: int
     held_id: str
     standing: str | None
+    held_at: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,8 +93,9 @@ WHERE t.org = ? AND NOT v.erased AND NOT k.erased
 ORDER BY t.position DESC
 """
 _STANDING = f"""
-SELECT owner, item_id, retired_at, list_sort(list_distinct(scopes)) AS scopes, id, status FROM held_statements
-WHERE org = ? AND (item_id IN ({LISTED}) OR id IN ({LISTED}))
+SELECT owner, item_id, retired_at, list_sort(list_distinct(scopes)) AS scopes, id, status,
+    requested_position FROM held_statements
+WHERE org = ? AND item_id IN ({LISTED})
 ORDER BY position
 """
 
@@ -143,18 +145,14 @@ def _with_standing(
 ) -> dict[int, SaidAgain]:
     """What was found, with what became of it before; without what was released then."""
     about = {key: _about(stated[key], each) for key, each in found.items()}
-    ids = {key: _held_id(org, each) for key, each in about.items()}
     items = sorted({each.item_id for each in found.values()})
-    rows = cursor.execute(_STANDING, [org, listed(items), listed(sorted(set(ids.values())))]).fetchall()
-    before = {(owner, item, at, tuple(scopes)): (held_id, status) for owner, item, at, scopes, held_id, status in rows}
-    taken = {held_id for held_id, _ in before.values()}
+    rows = cursor.execute(_STANDING, [org, listed(items)]).fetchall()
+    before = {(owner, item, at, tuple(scopes)): tuple(kept) for owner, item, at, scopes, *kept in rows}
     again = {}
     for key, each in about.items():
-        held_id, standing = before.get(each, (ids[key], None))
-        if standing is None and held_id in taken:  # somebody else guessed it
-            held_id = _held_id(org, each, another=True)
+        name, standing, held_at = before.get(each, (_held_id(org, each), None, None))
         if standing != "released":
-            again[key] = SaidAgain(found[key].item_id, found[key].position, held_id, standing)
+            again[key] = SaidAgain(found[key].item_id, found[key].position, name, standing, held_at)
     return again
 
 
@@ -166,11 +164,10 @@ def _about(stated: Stated, tombstone: _Tombstone) -> _About:
     return stated.owner, tombstone.item_id, tombstone.position, tuple(sorted(set(stated.scopes)))
 
 
-def _held_id(org: str, about: _About, *, another: bool = False) -> str:
+def _held_id(org: str, about: _About) -> str:
     """An id that follows from whom and what it is about, and from no words."""
     owner, item_id, position, scopes = about
-    name = "\n".join((org, owner, item_id, str(position), *scopes, *(["another"] if another else [])))
-    return f"held-{uuid.uuid5(_NAMESPACE, name).hex[:20]}"
+    return held_id(org, owner, (item_id, str(position), *scopes))
 
 
 @dataclass(slots=True)
@@ -183,13 +180,13 @@ class Words:
     _whole: Statement | None = None
 
     def __post_init__(self) -> None:
-        self.said = statement(self.content)
+        self.said = statement(undisguised(self.content))
 
     @property
     def whole(self) -> Statement:
         """Task and content in one."""
         if self._whole is None:
-            self._whole = statement(f"{self.task}\n{self.content}")
+            self._whole = statement(f"{undisguised(self.task)}\n{undisguised(self.content)}")
         return self._whole
 
     @property
@@ -257,7 +254,7 @@ def _groups(scopes: Iterable[str]) -> set[str]:
 def _pieces(text: str) -> frozenset[str]:
     """What tombstones are looked up by: words that say something, and pairs of Chinese characters."""
     pieces: set[str] = set()
-    for piece in _PIECE.findall(unicodedata.normalize("NFKC", text).casefold()):
+    for piece in _PIECE.findall(one_form(undisguised(text)).casefold()):
         if _CHINESE.match(piece):
             pieces.update(piece[at : at + 2] for at in range(max(1, len(piece) - 1)))
         elif piece not in LIGHT_WORDS:

@@ -32,7 +32,11 @@ _PIECE = re.compile(rf"(?P<cjk>[{CJK}]+)|(?P<word>[^\W_{CJK}]+)|(?P<stop>[.:;!?\
 _STEMMER = snowballstemmer.stemmer("english")
 _FRAGMENT = 4
 _LONG_WORD = 64
-_NORMALISED_AT_ONCE = 4_000
+_NORMALISED_AT_ONCE = 1_000
+# Cut before what never joins the character before it, where there is such a place.
+_TO_NORMALISE = re.compile(
+    rf".{{1,{_NORMALISED_AT_ONCE}}}(?=[\x00-\x7f\u3400-\u4dbf\u4e00-\u9fff]|\Z)|.{{1,{_NORMALISED_AT_ONCE}}}", re.DOTALL
+)
 # Odd and different: the hash depends on the order of the pair, and two equal stems do not cancel out.
 _FIRST_OF_PAIR, _SECOND_OF_PAIR = 0x9E3779B1, 0x85EBCA77
 
@@ -88,12 +92,16 @@ class _Terms:
 def normalise(text: str) -> str:
     """The searchable part of a text in NFKC form and lower case: `ＧＩＴ` and `git` are one word.
 
-    Cut before and after, as NFKC may expand one character to eighteen. Normalised in pieces, as the time to reorder
-    combining marks is quadratic in the number of consecutive ones.
+    Cut before and after, as NFKC may expand one character to eighteen.
     """
-    text = text[:MOST_CHARACTERS]
-    pieces = (text[at : at + _NORMALISED_AT_ONCE] for at in range(0, len(text), _NORMALISED_AT_ONCE))
-    return "".join(unicodedata.normalize("NFKC", piece) for piece in pieces).lower()[:MOST_CHARACTERS]
+    return one_form(text[:MOST_CHARACTERS]).lower()[:MOST_CHARACTERS]
+
+
+def one_form(text: str) -> str:
+    """A text in NFKC form, normalised in pieces: a run of combining marks takes the square of its length in time, and
+    no other thread runs meanwhile.
+    """
+    return "".join(unicodedata.normalize("NFKC", piece) for piece in _TO_NORMALISE.findall(text))
 
 
 def document_terms(task: str, content: str) -> Sparse:

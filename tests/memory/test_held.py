@@ -10,6 +10,7 @@ import pytest
 from kledger.contract.errors import BrokerUnavailable
 from ledger.event import JsonObject, NewEvent
 from ledger.events.statement import StatementHeld
+from producers.operations.knowledge import holding
 from tests.doors.http_door import AGENT, ALICE, BOB, Door, http_door, refusal
 from tests.memory.test_health import contradict
 from tests.memory.test_short_memories import K, M, over, read, said
@@ -67,6 +68,14 @@ def outcomes(answer: JsonObject) -> list[str]:
         (BACKUP, BACKUP),
         (BACKUP, "  数据库每天凌晨两点备份。"),
         (BACKUP, "请注意：数据库会在每天凌晨两点备份"),
+        (RUNS, "- The nightly build runs on Fridays at noon."),
+        (RUNS, "  1. The nightly build runs on Fridays at noon."),
+        (RUNS, "> * （2） The nightly build runs on Fridays at noon."),
+        (RUNS, "The nightly bu\u200bild ru\u200dns on Fri\u00addays at \u202bnoon\u202c\ufe0f."),
+        (RUNS, "The_nightly_build_runs_on_Fridays_at_noon."),
+        (RUNS, "<p>The <b>nightly</b> build&nbsp;runs on Fri<i class='a'>days</i> at noon.<br/></p>"),
+        (BACKUP, "数据库 每天 凌晨 两点 备份"),
+        (BACKUP, "① 数 据 库 每 天 凌 晨 两 点 备 份"),
         ("The ports are listed: 见 `make ports` 的输出", "the ports are listed： 见 `make ports` 的输出"),
     ],
 )
@@ -91,6 +100,8 @@ async def test_the_same_statement_in_other_words_is_held(door: Door, content: st
         (RUNS, "The nightly build runs on Fridays at 11."),
         (BACKUP, "数据库每天凌晨三点备份"),
         (BACKUP, "数据库每天凌晨两点不备份"),
+        ("Set max_size_of_all in the file a_b to 5.", "Set max_size_of_any in the file a_b to 5."),
+        ("Pass -v to the builder of the docs.", "Pass -q to the builder of the docs."),
         ("Copy from staging to production.", "Copy from production to staging."),
     ],
 )
@@ -323,6 +334,8 @@ async def test_the_pages_of_what_is_held_are_whole(door: Door) -> None:
         {"saved": 1}, {"saved": {"task": 1, "types": "tool", "content": None, "tags": []}}, {"id": 5, "saved": []},
         {"id": "k", "saved": {"content": "c"}, "acl": 7}, {"id": "k", "saved": SAVED | {"owner": "user:bob"}},
         {"id": "k", "saved": SAVED, "acl": 7}, {"id": "", "saved": SAVED}, {"id": "k", "saved": SAVED, "cases": [1]},
+        {"id": " a b ", "saved": SAVED}, {"id": "a\u200bb", "saved": SAVED},
+        {"id": "k", "saved": SAVED | {"supersedes": "another"}},
     ],
 )  # fmt: skip
 async def test_whatever_a_publisher_says_is_held_can_be_read_and_dropped_and_not_released(
@@ -335,3 +348,61 @@ async def test_whatever_a_publisher_says_is_held_can_be_read_and_dropped_and_not
     assert (held["id"], held["cause"]) == ("held-1", None)
     refusal(await door.post(f"{HELD}/held-1/release", json={}, headers=ALICE), 422, "invalid_payload")
     assert (await said(door, f"{HELD}/held-1/drop"))["status"] == "dropped"
+
+
+async def guessed(door: Door, taken: list[str], actor: str, scope: str) -> JsonObject:
+    """The answer to an import by alice, when somebody held something under these ids before."""
+    await retired(door, id="gone")
+    fact = StatementHeld(item_id="none", retired_at=1, scopes=[scope], statement={"id": "k", "saved": SAVED})
+    for each in taken:
+        await door.desk.ledger.append(NewEvent(fact, each, actor))
+    await door.desk.view.wait_for(await door.head())
+    return await imported(door, RUNS)
+
+
+async def test_nobody_takes_the_id_under_which_the_statement_of_somebody_else_is_held() -> None:
+    taken: list[str] = []
+    for _ in range(3):
+        async with http_door() as door:
+            answer = await guessed(door, taken, "user:bob", "user:bob")
+            assert outcomes(answer) == ["held"]
+            (held,) = (await read(door, HELD))["results"]
+            assert (held["id"], held["content"]) == (answer["results"][0]["held"]["id"], RUNS)
+            taken.append(held["id"])
+
+
+async def test_what_the_gate_refuses_to_hold_is_refused_and_is_never_said_to_be_held(door: Door) -> None:
+    async with http_door() as twin:
+        (one,) = (await guessed(twin, [], "user:alice", "user:alice"))["results"]
+    answer = await guessed(door, [one["held"]["id"]], "user:alice", "user:alice")
+    assert outcomes(answer) == ["refused"]
+    assert answer["results"][0]["error"]["code"] == "illegal_state"
+
+
+async def test_what_was_held_since_the_view_was_looked_at_is_held(door: Door, monkeypatch: pytest.MonkeyPatch) -> None:
+    item, at = await retired(door), await door.head()
+    fact = StatementHeld(
+        item_id=item, retired_at=at, scopes=["user:alice"], statement={"id": "k", "saved": SAVED | {"content": RUNS}}
+    )
+    await door.desk.ledger.append(NewEvent(fact, "held-elsewhere", "user:alice"))
+    await door.desk.view.wait_for(await door.head())
+    looked = iter([{0: holding.SaidAgain(item, at, "held-elsewhere", None)}])
+    look = door.desk.view.ask
+
+    async def stale(query: Any, *values: Any) -> Any:
+        answer = await look(query, *values)
+        return next(looked, answer) if query is holding.said_again else answer
+
+    monkeypatch.setattr(door.desk.view, "ask", stale)
+    answer = await imported(door, RUNS)
+    assert outcomes(answer) == ["held"]
+    assert answer["results"][0]["position"] == at + 1
+    assert (await read(door, HELD))["total"] == 1
+
+
+async def test_an_import_that_is_sent_again_tells_the_same_of_what_it_held(door: Door) -> None:
+    await retired(door)
+    first = await imported(door, RUNS)
+    assert first["results"][0]["position"] == first["position"]
+    for again in (await imported(door, RUNS), await imported(door, RUNS)):
+        assert again == first

@@ -27,6 +27,7 @@ from ledger.events.knowledge import (
 )
 from ledger.events.recall import RecallServed, ServedItem
 from ledger.events.slim import Similar, SlimApplied, SlimProposed, SlimReported, SlimRequested, SlimReverted
+from ledger.events.statement import StatementHeld, held_id
 from ledger.events.usage import Usage
 from projections.engine import batch
 from projections.views.knowledge.evidence import confidence
@@ -216,3 +217,13 @@ def test_every_way_of_batching_gives_the_same_processes() -> None:
         [saved(), served("t1"), rated("helpful", "t1"), asked(), proposed(), evolved(), rated("harmful", "t1")]
     )
     assert state(view_of(log)) == state(view_of(log, range(1, 8))) == state(view_of(log, (3,)))
+
+
+@WAYS
+def test_an_id_that_names_an_owner_holds_nobody_elses_statement(cuts: Any) -> None:
+    fact = StatementHeld(item_id="k1", retired_at=1, scopes=[AGENT], statement={})
+    hers, older = held_id("default", AGENT, ["k1", "1"]), "held-0123456789abcdef0123"
+    log = stored([said(fact, hers, "agent:b"), said(fact, hers), said(fact, older, "agent:b")])
+    con = view_of(log, cuts).con
+    assert rows(con, "SELECT id, owner FROM held_statements ORDER BY position") == [(hers, AGENT), (older, "agent:b")]
+    assert rows(con, "SELECT position, code FROM refused_events") == [(1, "not_owner")]

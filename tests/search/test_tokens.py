@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import unicodedata
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from projections.vectors.tokens import MOST_CHARACTERS, Sparse, document_terms, normalise, query_terms
+from projections.similar.tombstones import Words
+from projections.vectors import tokens
+from projections.vectors.tokens import MOST_CHARACTERS, Sparse, document_terms, normalise, one_form, query_terms
 
 
 def terms(text: str, *, words_only: bool = True) -> set[int]:
@@ -118,3 +121,38 @@ def test_a_text_as_large_as_an_event_is_searched_by_its_beginning(text: str) -> 
     found = document_terms("a spare valve", text)
     assert len(found.indices) <= 3 * MOST_CHARACTERS
     assert terms("valve") <= set(found.indices.tolist())
+
+
+def test_many_combining_marks_are_normalised_in_pieces_wherever_words_are_compared(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    lengths: list[int] = []
+
+    class _Counted:
+        @staticmethod
+        def normalize(form: str, piece: str) -> str:
+            lengths.append(len(piece))
+            return unicodedata.normalize(form, piece)
+
+    monkeypatch.setattr(tokens, "unicodedata", _Counted)
+    marks = "e" + "\u0301\u0323" * 100_000
+    for compared in (normalise, one_form, lambda text: Words("a task", text).whole):
+        lengths.clear()
+        compared(marks)
+        assert max(lengths) <= 1_000
+        assert sum(lengths) >= MOST_CHARACTERS
+
+
+def test_nothing_else_normalises_a_text_to_compare_its_words() -> None:
+    root = Path(tokens.__file__).parents[2]
+    product = [path for part in ("kledger", "ledger", "producers", "consumers", "projections")
+               for path in (root / part).rglob("*.py")]  # fmt: skip
+    found = [path.relative_to(root).as_posix() for path in product if "unicodedata.normalize" in path.read_text()]
+    assert found == ["projections/vectors/tokens.py"]
+
+
+@pytest.mark.parametrize("text", ["cafe\u0301 ", "か\u3099き ", "数据库e\u0301每天", "ﾊﾞｰ, "])
+def test_a_text_that_is_normalised_in_pieces_is_what_it_would_be_as_a_whole(text: str) -> None:
+    for shift in range(12):
+        whole = "x" * shift + text * 500
+        assert one_form(whole) == unicodedata.normalize("NFKC", whole)

@@ -183,6 +183,9 @@ async def _publish(
         for item_id in planned.missing
     ]
     held = await held_back(desk, caller, {number: [save] for number, save in enumerate(saves)})
+    for each in held.values():
+        if each.error is not None:
+            raise each.error
     events += [save for number, save in enumerate(saves) if number not in held]
     turns = Turns(desk.tally)
     for event in events:

@@ -18,6 +18,7 @@ from ledger.events.knowledge import KnowledgeSaved
 from ledger.events.statement import StatementHeld
 from ledger.named_ids import named_id
 from producers.operations.desk import Desk
+from producers.operations.judged import refused_of
 from producers.operations.publish import NAMESPACE, publish
 from projections.similar.tombstones import SaidAgain, Stated, said_again
 
@@ -40,7 +41,7 @@ async def held_back(desk: Desk, caller: Caller, items: Mapping[int, Sequence[New
     are not to be saved. Of each item, `items` has the events that would save it, its knowledge.saved first.
 
     One look for all, and none at the items where the ledger has no tombstone. An item that is held already, or that was
-    dropped, makes no further event. Raises BrokerUnavailable, ViewBehind.
+    dropped, makes no further event. What the gate refuses to hold is an error. Raises BrokerUnavailable, ViewBehind.
     """
     stated = {key: _stated(events[0]) for key, events in items.items()}
     if not stated:
@@ -50,15 +51,20 @@ async def held_back(desk: Desk, caller: Caller, items: Mapping[int, Sequence[New
     held: dict[int, HeldBack] = {}
     new: dict[str, NewEvent] = {}
     for key, again in found.items():
-        held[key] = HeldBack(again.held_id, again.item_id)
+        held[key] = HeldBack(again.held_id, again.item_id, again.held_at)
         if again.standing is None and again.held_id not in new:
             try:
                 new[again.held_id] = held_event(items[key], again)
             except InvalidPayload as error:
                 held[key] = HeldBack(again.held_id, again.item_id, error=error)
     kept = await _kept(desk, list(new.values()))
+    refused = await refused_of(desk, [each for each in kept.values() if isinstance(each, int)])
+    meanwhile = {key: stated[key] for key, each in held.items() if kept.get(each.id) in refused}
+    found = await desk.view.ask(said_again, desk.org, caller, meanwhile)
     for key, each in held.items():
         outcome = kept.get(each.id)
+        if isinstance(outcome, int) and outcome in refused:
+            outcome = (found[key].held_at if key in found else None) or refused[outcome]  # it was held meanwhile
         if isinstance(outcome, LedgerError):
             held[key] = HeldBack(each.id, each.item_id, error=outcome)
         elif outcome is not None and each.error is None:

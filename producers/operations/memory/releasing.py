@@ -7,8 +7,6 @@ from __future__ import annotations
 
 import uuid
 
-from pydantic import ValidationError
-
 from kledger.answers.memory import DecidedHeld
 from kledger.contract.documents import CHUNK, ITEM_TYPE
 from kledger.contract.errors import Erased, IllegalState, InvalidPayload, UnknownProcess, VersionConflict
@@ -164,7 +162,7 @@ def _parts(process: Process) -> Parts:
         )
     try:
         parts = StatementHeld.model_validate(process.requested).parts()
-    except (ValidationError, TypeError) as error:
+    except (ValueError, TypeError) as error:
         raise InvalidPayload(f"what {process.id} holds is no item: drop it", errors=[]) from error
     if parts.saved.owner != process.owner:
         raise InvalidPayload(f"{process.id} is of {process.owner}, its item of {parts.saved.owner}: drop it", errors=[])

@@ -13,6 +13,7 @@ import duckdb
 from kledger.contract.errors import IllegalState, NotOwner, UnknownProcess
 from ledger.events import FACTS
 from ledger.events.process import ProcessFact
+from ledger.events.statement import StatementHeld, is_free_for
 from projections.fold_kit.decisions import ACCEPTED, Candidate, Rules, Ruling
 
 _FACTS = {name: fact for name, fact in FACTS.items() if issubclass(fact, ProcessFact)}
@@ -42,6 +43,8 @@ class ProcessRules(Rules):
         if not fact.follows:
             if process is not None:
                 return Ruling(IllegalState.code, f"{named} has begun already")
+            if event.type == StatementHeld.name and not is_free_for(event.actor, event.org, event.entity_id):
+                return Ruling(NotOwner.code, f"{named} has an id that names another owner than {event.actor}")
             self._processes[key] = Process(event.actor, fact.verb())
             return ACCEPTED
         if process is None:

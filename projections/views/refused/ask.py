@@ -33,10 +33,16 @@ def refused_events(
 
 def refusal_among(cursor: duckdb.DuckDBPyConnection, positions: Sequence[int]) -> tuple[str, str] | None:
     """Code and reason of the first of these events that was refused; None where none was."""
-    found: tuple[str, str] | None = cursor.execute(
-        f"SELECT code, reason FROM refused_events WHERE position IN ({among(positions)}) ORDER BY position LIMIT 1"
-    ).fetchone()
-    return found
+    refused = refusals_among(cursor, positions)
+    return refused[min(refused)] if refused else None
+
+
+def refusals_among(cursor: duckdb.DuckDBPyConnection, positions: Sequence[int]) -> dict[int, tuple[str, str]]:
+    """Code and reason of each of these events that was refused, by its position."""
+    rows = cursor.execute(
+        f"SELECT position, code, reason FROM refused_events WHERE position IN ({among(positions)})"
+    ).fetchall()
+    return {position: (code, reason) for position, code, reason in rows}
 
 
 def refused_by_code(con: duckdb.DuckDBPyConnection) -> dict[str, int]:

@@ -1,0 +1,35 @@
+"""A statement without what changes its looks alone: bullets, numbering, simple tags, invisible characters, blanks.
+
+For tombstones (tombstones.py). Near-duplicates are measured on texts as they stand, so that no group of slim moves.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+
+_HAN = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
+_INVISIBLE = re.compile(
+    "[\u00ad\u034f\u061c\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff"
+    "\U000e0000-\U000e007f\U000e0100-\U000e01ef]"
+)
+"""Soft hyphens, joiners, zero-width blanks, marks of direction, variation selectors and tags."""
+_INLINE = re.compile(r"</?(?:b|i|u|s|em|strong|span|font|mark|small|big|sub|sup)(?:\s[^<>]{0,200})?/?>", re.IGNORECASE)
+_BLOCK = re.compile(r"</?(?:p|br|div|li|ul|ol|h[1-6]|hr|blockquote)(?:\s[^<>]{0,200})?/?>", re.IGNORECASE)
+_BULLET = re.compile(
+    r"^(?:[^\S\n]*(?:(?:[-*+•‣◦▪·–—>]|#{1,6}|[(（]?(?:\d{1,3}|[a-zA-Z])[.)．）])[^\S\n]+|\d{1,3}、|[①-⑳])){1,3}",
+    re.MULTILINE,
+)
+_BETWEEN_HAN = re.compile(f"(?<=[{_HAN}])[^\\S\\n]+(?=[{_HAN}])")
+_BLANK = re.compile(r"\s")
+_FEWEST = 3
+"""So many underscores, and more than blanks, stand for blanks; fewer are part of a name."""
+
+
+def undisguised(text: str) -> str:
+    """The text in its plain looks. What only looks otherwise is equal then; what says something else is not."""
+    text = _INVISIBLE.sub("", html.unescape(_BLOCK.sub("\n", _INLINE.sub("", text))))
+    text = _BULLET.sub("", text)
+    if (marks := text.count("_")) >= _FEWEST and marks > len(_BLANK.findall(text)):
+        text = text.replace("_", " ")
+    return _BETWEEN_HAN.sub("", text)
