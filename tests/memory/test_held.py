@@ -10,7 +10,7 @@ import pytest
 from kledger.contract.errors import BrokerUnavailable
 from ledger.event import JsonObject, NewEvent
 from ledger.events.statement import StatementHeld
-from producers.operations.knowledge import holding
+from projections.similar.tombstones import SaidAgain, said_again
 from tests.doors.http_door import AGENT, ALICE, BOB, Door, http_door, refusal
 from tests.memory.test_health import contradict
 from tests.memory.test_short_memories import K, M, over, read, said
@@ -386,12 +386,12 @@ async def test_what_was_held_since_the_view_was_looked_at_is_held(door: Door, mo
     )
     await door.desk.ledger.append(NewEvent(fact, "held-elsewhere", "user:alice"))
     await door.desk.view.wait_for(await door.head())
-    looked = iter([{0: holding.SaidAgain(item, at, "held-elsewhere", None)}])
+    looked = iter([{0: SaidAgain(item, at, "held-elsewhere", None)}])
     look = door.desk.view.ask
 
     async def stale(query: Any, *values: Any) -> Any:
         answer = await look(query, *values)
-        return next(looked, answer) if query is holding.said_again else answer
+        return next(looked, answer) if query is said_again else answer
 
     monkeypatch.setattr(door.desk.view, "ask", stale)
     answer = await imported(door, RUNS)

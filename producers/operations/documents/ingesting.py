@@ -81,8 +81,7 @@ async def ingest(
         fact = _fact(payload, original, converted, title, owner, scopes).model_copy(update={"url": url})
         parts = original.resources(document_id, title, owner, scopes)
         fact.resource_ids[:] = [part.id for part in parts]
-        keyed = retry is not None and (now is None or now.event_id != own_id)
-        planned = plan(fact, said, now, known, keyed=keyed)
+        planned = plan(fact, said, now, known)
         refuse_unkeepable(planned.fact)
         await judge_original(desk, caller, parts)
         await keep_original(desk, caller, lineage, parts)

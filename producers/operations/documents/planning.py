@@ -71,16 +71,12 @@ def plan(
     said: Sequence[Statement],
     now: Standing | None,
     known: Mapping[str, ChunkState],
-    *,
-    keyed: bool = False,
 ) -> Plan:
     """The plan for a document that is to say this. `fact` names no chunks of its own; `known` are the items of those
     that the document has now.
 
     A chunk keeps its item where the document says the same as before, whatever has become of the item: what its owner
-    corrected or retired stays so. A document that was removed begins anew. What is `keyed` is stated
-    though it is as before: its event keeps the key, so that the same request, sent again after another ingestion,
-    brings nothing back.
+    corrected or retired stays so. A document that was removed begins anew.
     """
     ours = {item_id for item_id in known if known[item_id].owner == fact.owner}
     before = now.chunks if now is not None and now.status == "active" else []
@@ -94,8 +90,7 @@ def plan(
     scopes_before = None if now is None else now.stated["scopes"]
     return Plan(
         fact=stated,
-        changed=keyed
-        or now is None
+        changed=now is None
         or before != chunks
         or any(getattr(stated, name) != value for name, value in now.stated.items()),
         missing={item_id: each for item_id, each in zip(chunks, said, strict=True) if item_id not in known},
