@@ -13,7 +13,14 @@ from ledger.events.extraction import ExtractionCompleted, ExtractionFailed, Extr
 from ledger.events.model import ModelUsed
 from ledger.events.session import SessionOpened, SessionSummarised
 from ledger.events.slim import Similar, SlimFailed, SlimProposed, SlimRequested
-from ledger.events.summary import SummaryCompleted, SummaryFailed, SummaryRequested
+from ledger.events.summary import (
+    AbstractCompleted,
+    AbstractFailed,
+    AbstractRequested,
+    SummaryCompleted,
+    SummaryFailed,
+    SummaryRequested,
+)
 from ledger.events.usage import MOST_CALLS, MOST_COST, MOST_TOKENS, Usage
 from ledger.privacy.personal import NOBODY
 from projections.views.processes.ask import spent_since
@@ -65,6 +72,15 @@ def claims(usage: Usage) -> list[NewEvent]:
             (
                 SummaryCompleted(summary="summary-2-1-10", usage=usage),
                 SummaryFailed(code="x", reason="r", usage=usage),
+            ),
+        ),
+        (
+            AbstractRequested(document="rules.md"),
+            (
+                AbstractCompleted(
+                    summary="s", summaries=[], digests="9f86d081884c7d65", scopes=[MALLORY], owner=MALLORY, usage=usage
+                ),
+                AbstractFailed(code="x", reason="r", usage=usage),
             ),
         ),
         (
