@@ -9,7 +9,7 @@ import pytest
 
 from kledger.contract.errors import BrokerUnavailable
 from ledger.event import JsonObject, NewEvent
-from ledger.events.statement import StatementHeld
+from ledger.events.statement import StatementHeld, held_id
 from projections.similar.tombstones import SaidAgain, said_again
 from tests.doors.http_door import AGENT, ALICE, BOB, Door, http_door, refusal
 from tests.memory.test_health import contradict
@@ -406,3 +406,14 @@ async def test_an_import_that_is_sent_again_tells_the_same_of_what_it_held(door:
     assert first["results"][0]["position"] == first["position"]
     for again in (await imported(door, RUNS), await imported(door, RUNS)):
         assert again == first
+
+
+async def test_a_document_with_a_part_that_the_gate_refuses_to_hold_is_refused(door: Door) -> None:
+    stated = {"id": "handbook", "text": f"# Builds\n\n{RUNS}\n", "content_type": "text/markdown"}
+    await retired(door, id="gone")
+    fact = StatementHeld(item_id="none", retired_at=1, scopes=["user:alice"], statement={"id": "k", "saved": SAVED})
+    taken = held_id("default", "user:alice", ["gone", str(await door.head()), "user:alice"])
+    await door.desk.ledger.append(NewEvent(fact, taken, "user:alice"))
+    await door.desk.view.wait_for(await door.head())
+    refusal(await door.post("/api/documents", json=stated, headers=ALICE), 409, "illegal_state")
+    assert (await read(door, K))["results"] == []
