@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 GoalId = Annotated[str, typer.Argument(metavar="GOAL", help="The id of the goal.", show_default=False)]
 MinMatch = Annotated[
     float | None,
-    typer.Option(min=0, max=1, help="Leave out what covers less of the words asked for.  [what answers nothing]"),
+    typer.Option(min=0, max=1, help="Leave out what covers less of what is asked.  [the floor: what answers nothing]"),
 ]
 Language = Annotated[
     Literal["zh", "en"] | None,
@@ -62,7 +62,10 @@ def recall(
         str | None, typer.Option("--session", help="Leave out what the context of this session holds.")
     ] = None,
     target_agent: Annotated[str | None, typer.Option(help="Ask what this agent knows, and the project.")] = None,
-    layers: Annotated[list[str] | None, typer.Option(help="Read these layers alone, separated by commas.")] = None,
+    layers: Annotated[
+        list[str] | None,
+        typer.Option(help="Read these alone: working, short, semantic, episodic, procedural, shared, document, plain."),
+    ] = None,
     as_of: reading.AsOf = None,
     top_k: Annotated[int, typer.Option(min=1, max=50, help="At most so many results.")] = 5,
     min_match: MinMatch = None,
