@@ -212,7 +212,9 @@ def events_of(
 def finding_saved(work: Work, process: Process, finding: Finding) -> KnowledgeSaved:
     """The save of a finding."""
     memory = _short(finding, process.requested, work.lifetimes)
-    return _saved(finding, process.requested, process.trace_id, process.requested_us, memory)
+    # What came of a session names it as its trace: a recall there knows it, and finds what stands beside it.
+    trace_id = process.trace_id or _session(process.requested)
+    return _saved(finding, process.requested, trace_id, process.requested_us, memory)
 
 
 def _is_revised(other: JsonObject, finding: Finding, requested: JsonObject, revised: Collection[str]) -> bool:

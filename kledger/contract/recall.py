@@ -17,8 +17,8 @@ RecallLayer = Literal["working", "short", "semantic", "episodic", "procedural", 
 """Where a result is from: the words of the session, a layer of memory, the shared memory of a project, a document, or
 knowledge that is none of these."""
 
-MOST_RECALLED = 50
-"""Results of one recall."""
+MOST_RECALLED = 100
+"""Results of one recall, as of one search."""
 
 FLOOR_OF_ONE, FLOOR_A_TENFOLD, MOST_FLOOR = 0.07, 0.0725, 0.36
 """The floor for one item, what it rises for ten times as many, and the most. Chosen on one half of the questions of

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache, lru_cache
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -47,7 +47,6 @@ class Weighed:
     shares: NDArray[np.float64]
 
 
-@lru_cache(maxsize=1_024)
 def weighed(query: str) -> Weighed:
     """The terms of a query, weighed by kind and rarity; without any for a query without letters."""
     terms = query_terms(query, of_stop_words=False)

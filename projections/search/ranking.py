@@ -22,7 +22,7 @@ Fusion = Literal["scores", "rrf"]
 RECENCY_WEIGHT = 0.02  # of a freshness (0..1) relative to the best keyword score, which is 1
 
 QUALITY_SWAY = 0.05  # the largest effect of quality on a relevance, up or down: five percent
-_USUAL_QUALITY = 4.0  # of a new item: score 3, helpful 1
+USUAL_QUALITY = 4.0  # of a new item: score 3, helpful 1
 LENDING = 10  # so many of the most relevant items lend to those that stand beside them
 # Of the relevance of the item beside; measured with bench/turns.py: .3 to .8 find the same. What follows is a little
 # more: an answer comes after its question.
@@ -186,7 +186,7 @@ def admitted(standing: Standing, min_score: float) -> bool:
 
 def by_worth(results: Iterable[Ranked]) -> list[Ranked]:
     """Most relevant first, each relevance adjusted for quality by at most QUALITY_SWAY; the sort is stable."""
-    return sorted(results, key=lambda each: -each.relevance * (1 + QUALITY_SWAY * _sway(each.quality)))
+    return sorted(results, key=lambda each: -each.relevance * (1 + QUALITY_SWAY * sway(each.quality)))
 
 
 def by_scope(results: Iterable[Ranked], priority: Mapping[str, float] = PRIORITY) -> list[Ranked]:
@@ -252,6 +252,6 @@ def _by_ranks(candidates: Sequence[Candidate]) -> list[float]:
     return totals
 
 
-def _sway(worth: float) -> float:
+def sway(worth: float) -> float:
     """Quality scaled to between -1 and 1, 0 for a new item; saturates, so that the tenth case counts less."""
-    return math.tanh((worth - _USUAL_QUALITY) / 8)
+    return math.tanh((worth - USUAL_QUALITY) / 8)

@@ -6,11 +6,11 @@ is over one that answers.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 
 from kledger.contract.recall import RecallLayer
+from projections.search.ranking import sway
 
 SWAY: Mapping[str, float] = {"recency": 0.05, "layer": 0.06, "intent": 0.1, "confidence": 0.05, "use": 0.05}
 """The most that a factor changes a relevance, as a share of it."""
@@ -27,12 +27,11 @@ RANKS: Mapping[RecallLayer, float] = {
 """Procedural before semantic before episodic (source 004, section 3.1); knowledge that is no memory in the middle."""
 MAIN, ALSO = 1.0, 0.5
 """The factor `intent` of a layer that mainly answers it, and of one that is read as well."""
-_USUAL_QUALITY = 4.0
 
 
 @dataclass(frozen=True, slots=True)
 class Factors:
-    """What a result was ranked by. `relevance` compares within one answer, `rerank` is 0 to 1 where a model gave it.
+    """What a result was ranked by. `relevance` compares within one answer.
 
     `recency` 0 to 1, `layer` 0 to 1, `intent` 0 to 1, `confidence` and `use` -1 to 1: each is multiplied with its sway.
     """
@@ -64,5 +63,5 @@ def factors(
         layer=RANKS[layer],
         intent=intent,
         confidence=2 * confidence - 1,
-        use=math.tanh((quality - _USUAL_QUALITY) / 8),
+        use=sway(quality),
     )

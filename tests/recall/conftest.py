@@ -1,4 +1,4 @@
-"""One node for the tests of recall."""
+"""One node for the tests of recall, and a person of her own for each."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from kledger import LedgerClient
 from tests.journeys.running_node import RunningNode, running
+from tests.recall.people import new_number, somebody
 
 
 @pytest.fixture(scope="session")
@@ -15,3 +17,14 @@ def node(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningNode]:
     data: Path = tmp_path_factory.mktemp("recall") / "data"
     with running(data) as node:
         yield node
+
+
+@pytest.fixture
+def number() -> int:
+    return new_number()
+
+
+@pytest.fixture
+def ann(node: RunningNode, number: int) -> Iterator[LedgerClient]:
+    with somebody(node, number) as client:
+        yield client

@@ -2,13 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-import pytest
-
 from kledger import LedgerClient
-from tests.journeys.running_node import RunningNode
-from tests.recall.people import somebody
 
 HANDBOOK = """# Handbook of the harbour
 
@@ -24,12 +18,6 @@ Diesel is sold at the pump beside the crane between seven and nine in the mornin
 
 In a storm the outer gate is closed by hand, and every boat has to be behind it an hour before.
 """
-
-
-@pytest.fixture
-def ann(node: RunningNode) -> Iterator[LedgerClient]:
-    with somebody(node) as client:
-        yield client
 
 
 def test_a_chunk_comes_with_its_headings_and_the_chunks_before_and_after(ann: LedgerClient) -> None:

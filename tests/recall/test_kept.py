@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import time
 
 import httpx
-import pytest
 
 from kledger import LedgerClient
 from producers.operations.kept_recalls import MOST, MOST_CHARACTERS, SECONDS, RecallCache
@@ -14,12 +13,6 @@ from tests.recall.people import somebody
 
 ASKED = "where is the key of the boathouse"
 SAID = "The key of the boathouse hangs behind the clock."
-
-
-@pytest.fixture
-def ann(node: RunningNode) -> Iterator[LedgerClient]:
-    with somebody(node) as client:
-        yield client
 
 
 def kept(node: RunningNode) -> float:
@@ -78,9 +71,17 @@ def test_a_reader_who_is_no_longer_one_is_given_nothing(node: RunningNode, ann: 
 
 
 def test_a_short_memory_that_is_over_is_given_no_more(ann: LedgerClient) -> None:
+    """Recalls that leave no event do not renew its life."""
     ann.remember(SAID, "short", kind="preference", lifetime=2)
-    assert found(ann) == [SAID]
-    until(lambda: found(ann) == [], "the memory is over")
+
+    def unrecorded() -> list[str]:
+        return [item["content"] for item in ann.recall(ASKED, record=False)["results"]]
+
+    began = time.monotonic()
+    assert unrecorded() == [SAID]
+    until(lambda: unrecorded() == [], "the memory is over")
+    assert time.monotonic() - began >= 1, "it was given while it lived"
+    assert unrecorded() == []
 
 
 def test_nothing_of_a_forgotten_person_is_given_again(node: RunningNode) -> None:

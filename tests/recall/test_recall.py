@@ -3,28 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from itertools import count
 
 import pytest
 
 from kledger import LedgerClient
 from projections.search.memory_text import escaped
 from tests.journeys.running_node import RunningNode, caught_up
-
-_NUMBERS = count(1)
-
-
-@pytest.fixture
-def number() -> int:
-    return next(_NUMBERS)
-
-
-@pytest.fixture
-def ann(node: RunningNode, number: int) -> Iterator[LedgerClient]:
-    """A person of her own in a project of her own, so that no test sees what another one saved."""
-    with node.client() as client:
-        yield client.acting_as(user=f"ann{number}", agent=f"coder{number}", project=f"web{number}")
 
 
 def turns(client: LedgerClient, session: str, *texts: str, scopes: list[str] | None = None) -> list[str]:

@@ -67,7 +67,7 @@ def recall(
         typer.Option(help="Read these alone: working, short, semantic, episodic, procedural, shared, document, plain."),
     ] = None,
     as_of: reading.AsOf = None,
-    top_k: Annotated[int, typer.Option(min=1, max=50, help="At most so many results.")] = 5,
+    top_k: Annotated[int, typer.Option(min=1, max=100, help="At most so many results.")] = 5,
     min_match: MinMatch = None,
     budget_tokens: Annotated[int | None, typer.Option(min=1, help="At most so many tokens of text.")] = None,
     record: Annotated[bool, typer.Option(help="Keep an event of what was served.")] = True,

@@ -12,6 +12,7 @@ from ledger.sessions.words import Message
 from producers.operations.desk import Desk
 from producers.operations.sessions.whose import found, store_of
 from projections.search.match import covered, passages, weighed
+from projections.search.ranking import USUAL_QUALITY
 from projections.search.rerank import MAIN, factors
 from projections.views.knowledge.ask import rfc3339
 
@@ -21,7 +22,6 @@ LEAST_SAID = 12
 """Characters below which the words of an item in a message say nothing about it."""
 MOST_OLDER = 3
 """Results of the session's own words."""
-_USUAL_QUALITY = 4.0
 
 
 @dataclass(slots=True)
@@ -42,7 +42,8 @@ class InSession:
         source, tags = item["source"], item["tags"]
         of_messages = tags.get("message_ids") if isinstance(tags, dict) else None
         stated = of_messages if isinstance(of_messages, list) else [source.get("message_id")]
-        from_here = source.get("trace_id") in (None, self.session_id)
+        # Ids of messages are a session's own: others may have the same.
+        from_here = self.session_id in (source.get("trace_id"), item.get("memory", {}).get("session"))
         named = [each for each in stated if isinstance(each, str)]
         said = _words(item["content"])
         held = (from_here and bool(named) and self.ids.issuperset(named)) or (
@@ -83,7 +84,7 @@ def _answering(messages: Sequence[Message], message: str) -> list[JsonObject]:
 
 
 def _result(match: float, message: Message) -> JsonObject:
-    why = factors(relevance=match, freshness=1.0, layer="working", intent=MAIN, confidence=0.5, quality=_USUAL_QUALITY)
+    why = factors(relevance=match, freshness=1.0, layer="working", intent=MAIN, confidence=0.5, quality=USUAL_QUALITY)
     return {
         "id": message.id,
         "layer": "working",
