@@ -112,10 +112,10 @@ ATTACKS: dict[str, Attack] = {
     "a file beside the files": Attack("GET /ui/static/x/..%2f..%2fsessions.py", 404),
     "a file by its path": Attack("GET /ui/static/x/%2fetc%2fpasswd", 404),
     "a template": Attack("GET /ui/templates/base.html", 404),
-    "two slashes": Attack("GET //ui/knowledge", 404),
+    "two slashes": Attack("GET //ui/knowledge", 401),
     "a NUL in an id": Attack("GET /ui/items/%00", 404),
     "an id that is no UTF-8": Attack("GET /ui/items/%ff", 422),
-    "a page in capitals": Attack("GET /UI/knowledge", 404),
+    "a page in capitals": Attack("GET /UI/knowledge", 401),
     # too much, or what cannot be read
     "a form of 3 MB": Attack(RETIRE, 413, "csrf=" + "a" * (MOST_FORM + 1)),
     "a form of 100,000 fields": Attack(RETIRE, 422, "a=&" * 100_000),
