@@ -37,7 +37,7 @@ def launched(driver: Playwright, executable: str) -> Browser:
 
 
 class Window:
-    """One person's browser. `complaints` are errors and what the policy forbade; `signed_in` are cookies to begin with."""
+    """One person's browser, with the cookies of `signed_in`. `complaints` are errors and what the policy forbade."""
 
     def __init__(
         self,
