@@ -16,7 +16,7 @@ from urllib.parse import quote, urlencode
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
-from producers.web.addresses import HOME, local
+from producers.web.addresses import DOTS, HOME, NAMED_BESIDE, local
 from producers.web.files import address_of
 from producers.web.headers import OF_A_PAGE
 from producers.web.visit import Visit
@@ -36,7 +36,8 @@ def _templates() -> Environment:
         auto_reload=False,
     )
     environment.filters |= {"segment": segment, "percent": percent, "moment": moment, "short": short}
-    environment.globals |= {"file": address_of, "home": HOME, "with_query": with_query, "item_page": item_page}
+    environment.globals |= {"file": address_of, "home": HOME, "with_query": with_query}
+    environment.globals |= {"item_page": item_page, "page_of": page_of}
     return environment
 
 
@@ -67,14 +68,20 @@ def back_to(visit: Visit, address: str | None = None) -> Response:
 
 def segment(value: object) -> str:
     """An id as a part of a path."""
-    quoted = quote(str(value), safe="")
-    # A part of dots alone would be resolved as one of a relative path.
-    return quoted.replace(".", "%2E") if quoted in (".", "..") else quoted
+    # Two dots stand encoded, so that no address of ours looks as if it led up.
+    return quote(str(value), safe="").replace("..", "%2E%2E")
 
 
-def item_page(item_id: str) -> str:
+def page_of(kind: str, named: str, part: str = "", **query: object) -> str:
+    """The address of the page of an item, a trace, …, or of a part of it."""
+    if named in DOTS:  # a browser resolves a part of dots alone, also where it is encoded
+        return with_query(f"{HOME}/{kind}/{NAMED_BESIDE}{part and '/' + part}", {"id": named}, **query)
+    return with_query(f"{HOME}/{kind}/{segment(named)}{part and '/' + part}", query)
+
+
+def item_page(item_id: str, part: str = "", **query: object) -> str:
     """The address of an item's page."""
-    return f"{HOME}/items/{segment(item_id)}"
+    return page_of("items", item_id, part, **query)
 
 
 def with_query(path: str, stated: Mapping[str, object], **changed: object) -> str:

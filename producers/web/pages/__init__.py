@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from producers.web.pages import files, knowledge, overview, settings, sign_in
+from producers.web.pages import files, item, item_changes, item_revising, knowledge, overview, settings, sign_in
 
 PAGES = (
     *sign_in.PAGES,
@@ -10,5 +10,8 @@ PAGES = (
     *files.PAGES,
     *overview.PAGES,
     *knowledge.PAGES,
+    *item.PAGES,
+    *item_changes.PAGES,
+    *item_revising.PAGES,
 )
 """Every address, the more specific ones first."""
