@@ -13,6 +13,7 @@ from importlib.metadata import version
 from pathlib import Path
 from urllib.parse import quote, urlencode
 
+import orjson
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
@@ -35,7 +36,13 @@ def _templates() -> Environment:
         lstrip_blocks=True,
         auto_reload=False,
     )
-    environment.filters |= {"segment": segment, "percent": percent, "moment": moment, "short": short}
+    environment.filters |= {
+        "segment": segment,
+        "percent": percent,
+        "moment": moment,
+        "short": short,
+        "tojson_text": _json_text,
+    }
     environment.globals |= {"file": address_of, "home": HOME, "with_query": with_query}
     environment.globals |= {"item_page": item_page, "page_of": page_of}
     return environment
@@ -104,6 +111,11 @@ def percent(share: float | None) -> str:
 def short(text: str, most: int = 240) -> str:
     """The beginning of a text, for a card."""
     return text if len(text) <= most else text[: most - 1].rstrip() + "…"
+
+
+def _json_text(value: object) -> str:
+    """A document as text, for a person to read."""
+    return orjson.dumps(value, option=orjson.OPT_INDENT_2).decode()
 
 
 def moment(value: str | None) -> str:

@@ -2,7 +2,18 @@
 
 from __future__ import annotations
 
-from producers.web.pages import files, item, item_changes, item_revising, knowledge, overview, settings, sign_in
+from producers.web.pages import (
+    files,
+    item,
+    item_changes,
+    item_revising,
+    knowledge,
+    overview,
+    sessions,
+    settings,
+    sign_in,
+    traces,
+)
 
 PAGES = (
     *sign_in.PAGES,
@@ -13,5 +24,7 @@ PAGES = (
     *item.PAGES,
     *item_changes.PAGES,
     *item_revising.PAGES,
+    *traces.PAGES,
+    *sessions.PAGES,
 )
 """Every address, the more specific ones first."""

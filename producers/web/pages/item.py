@@ -17,7 +17,7 @@ from producers.web.item.lineage import lineage_of
 from producers.web.item.then import as_of, then_of
 from producers.web.item.versions import versions_of
 from producers.web.once import fresh
-from producers.web.references import PREFIXES, RELATIONS
+from producers.web.references import EVENTS, PREFIXES, RELATIONS
 from producers.web.rendering import item_page, page
 from producers.web.site import Page, Site
 from producers.web.visit import Visit
@@ -78,7 +78,8 @@ async def _now(visit: Visit, item_id: str) -> Context:
 
 
 async def _versions(visit: Visit, item_id: str) -> Context:
-    return {"versions": await versions_of(visit.ledger, item_id, visit.number("before", 0) or None)}
+    versions = await versions_of(visit.ledger, item_id, visit.number("before", 0) or None)
+    return {"versions": versions, "events": EVENTS}
 
 
 async def _verdicts(visit: Visit, item_id: str) -> Context:
