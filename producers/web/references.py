@@ -40,6 +40,9 @@ def named(kind: str, its_id: str) -> Named:
     """Something with a kind and an id: an item (`knowledge`), a recall, a trace, …"""
     if kind == "knowledge":
         return Named("item", its_id, item_page(its_id))
+    if kind == "session":  # the id of its owner, a slash, and its own
+        owner, _, session_id = its_id.partition("/")
+        return Named(kind, session_id, page_of("sessions", session_id, owner=owner))
     if kind == "conflict":
         return Named(kind, its_id, f"{HOME}/review?tab=conflicts")
     return Named(kind, its_id, page_of(_PAGES[kind], its_id) if kind in _PAGES else None)

@@ -23,7 +23,7 @@ from producers.web.site import Page, Site
 from producers.web.visit import Visit
 from projections.search.layers import layer_of
 
-VERDICTS, CONFLICTS = 50, 10
+VERDICTS, RECALLS, CONFLICTS = 50, 50, 10
 MOST_INLINE = 20_000
 """Characters of a content that stand on the page at first, and in a form on it; a longer one has a page of its own."""
 Context = Mapping[str, object]
@@ -89,6 +89,11 @@ async def _verdicts(visit: Visit, item_id: str) -> Context:
     return {"cases": cases, "earlier": cases[-1]["position"] if len(cases) == VERDICTS else None}
 
 
+async def _recalls(visit: Visit, item_id: str) -> Context:
+    before = visit.number("before", 0) or None
+    return {"recalls": await visit.ledger.recalls.of(item_id, limit=RECALLS, before=before)}
+
+
 async def _nothing_more(_: Visit, __: str) -> Context:
     return {}
 
@@ -106,7 +111,7 @@ _PARTS: Mapping[str, Callable[[Visit, str], Awaitable[Context]]] = {
     "now": _now,
     "versions": _versions,
     "verdicts": _verdicts,
-    "recalls": _nothing_more,
+    "recalls": _recalls,
     "lineage": _nothing_more,
     "access": _nothing_more,
     "revise": _nothing_more,

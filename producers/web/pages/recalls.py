@@ -23,13 +23,13 @@ MOST_COMPARED = 8
 
 async def recalls(_: Site, visit: Visit) -> Response:
     """The caller's recalls, the latest first."""
-    listed = await visit.ledger.recalls(limit=PAGE, before=visit.number("before", 0) or None)
+    listed = await visit.ledger.recalls.list(limit=PAGE, before=visit.number("before", 0) or None)
     return page(visit, "recalls.html", recalls=listed)
 
 
 async def recall(_: Site, visit: Visit) -> Response:
     """One recall."""
-    shown = await visit.ledger.recall_by_id(visit.part("id"))
+    shown = await visit.ledger.recalls.get(visit.part("id"))
     changed = [each for each in shown["results"] if each["version_now"] != each["item_version"]]
     return page(
         visit, "recall.html", recall=shown, since=await _since(visit.ledger, changed[:MOST_COMPARED]), most=20_000

@@ -37,7 +37,7 @@ async def traces(_: Site, visit: Visit) -> Response:
     if wanted is not None:
         return RedirectResponse(page_of(KINDS[kind], wanted), 303, headers=OF_A_PAGE)
     recalls, sessions = await asyncio.gather(
-        visit.ledger.recalls(limit=LATEST), visit.ledger.sessions(status="all", limit=LATEST)
+        visit.ledger.recalls.list(limit=LATEST), visit.ledger.sessions(status="all", limit=LATEST)
     )
     return page(visit, "traces.html", kinds=tuple(KINDS), recalls=recalls, sessions=sessions)
 
