@@ -24,6 +24,7 @@ from producers.http.routes import (
     extractions,
     knowledge,
     memory,
+    overview,
     profiles,
     projects,
     recall,
@@ -87,6 +88,7 @@ def routes_of(desk: Desk) -> list[BaseRoute]:
     """Every route that asks a desk for something, as an app takes it: each is whole, see `routing`."""
     routers = (
         *slims.routes(desk),
+        *overview.routes(desk),
         *knowledge.routes(desk),
         *memory.routes(desk),
         *evolutions.routes(desk),
