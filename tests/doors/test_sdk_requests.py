@@ -184,6 +184,9 @@ CALLS: list[tuple[str, Callable[[Any], Any], Any]] = [
     ("GET /api/admin/refused", lambda c: c.refused(after=3, limit=5, code="unfoldable"), {"refused": []}),
     ("POST /api/admin/refused/7/retry", lambda c: c.retry_parked(7), JOB),
     ("POST /api/admin/refused/7/dismiss", lambda c: c.dismiss_parked(7), {"position": 7}),
+    ("GET /api/admin/jobs", lambda c: c.jobs(), {"jobs": []}),
+    ("GET /api/admin/certificates", lambda c: c.certificates(), {"checkpoints": [], "certificates": []}),
+    ("GET /api/admin/columns", lambda c: c.columns(), {"relations": []}),
     ("GET /api/admin/jobs/j%2F1", lambda c: c.job("j/1"), JOB),
     ("GET /api/admin/jobs/j-2", lambda c: c.wait_job("j-2"), {**JOB, "state": "done", "result": {}}),
 ]

@@ -201,7 +201,9 @@ async def test_a_coordinator_retires_what_a_project_shares_in_a_bulk(door: Door)
 
 
 async def test_a_thousand_items_are_changed_in_a_few_batches_while_others_write(door: Door) -> None:
-    items = [{"id": f"k{number}", "task": "t", "content": f"c{number}", "types": ["tool"]} for number in range(1_000)]
+    items: list[dict[str, Any]] = [
+        {"id": f"k{number}", "task": "t", "content": f"c{number}", "types": ["tool"]} for number in range(1_000)
+    ]
     saved = await door.post(f"{K}/batch", json={"items": items}, headers=ALICE)
     await door.desk.view.wait_for(saved.json()["position"])
     ids = [item["id"] for item in items]
