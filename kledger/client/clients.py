@@ -107,6 +107,13 @@ class AsyncLedgerClient(AsyncItems, LedgerEndpoints):
     ) -> None:
         super().__init__(Wire(Connection(url, timeout, retries, read_your_writes, token, retry_for=retry_for)))
 
+    @classmethod
+    def over(cls, wire: Wire) -> Self:
+        """A client that speaks through a wire that is there already."""
+        client = cls.__new__(cls)
+        AsyncItems.__init__(client, wire)
+        return client
+
     @property
     def profiles(self) -> AsyncProfiles:
         """The two profiles of the acting user: what is remembered of them, `user` and `work`."""

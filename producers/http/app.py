@@ -9,6 +9,7 @@ from importlib.metadata import version
 from fastapi import FastAPI
 from starlette.routing import BaseRoute
 
+from kledger.contract.language import ENGLISH
 from producers.access.book import NO_TOKENS, TokenBook
 from producers.access.limits import Limits, limits_from_environment
 from producers.http import errors, metrics, pages
@@ -35,6 +36,7 @@ from producers.http.routes import (
     sessions,
     slims,
 )
+from producers.http.web_mount import PagesAtNode
 from producers.operations.desk import Desk
 from producers.operations.own_writes import NOTHING, OwnWrites
 
@@ -78,6 +80,7 @@ def create_app(
     for router in (metrics.routes(desk, counted), pages.routes(app, mcp.path)):
         app.router.routes.extend(router.routes)
     app.router.routes.append(mcp.route)
+    app.router.routes.extend(PagesAtNode(app, ENGLISH if desk is None else desk.language).routes)
     errors.install(app)
     admission = Admission(tokens, limits, counted, on_loopback)
     app.add_middleware(Guard, metrics=counted, admission=admission)

@@ -59,7 +59,7 @@ async def test_a_node_knows_its_jobs_newest_first() -> None:
 
 
 def test_the_last_checkpoints_come_latest_first_and_what_is_no_checkpoint_is_left_out(tmp_path: Path) -> None:
-    file, keys, chain = tmp_path / "checkpoints.jsonl", SigningKeys(tmp_path / "keys"), Chain()
+    file, keys, chain = tmp_path / "checkpoints.jsonl", SigningKeys.open(tmp_path / "keys"), Chain.empty()
     assert last_checkpoints(file, 3) == []
     signed = [sign(chain, keys, utc_now()) for _ in range(5)]
     append_checkpoints(file, signed)

@@ -1,0 +1,14 @@
+"""The pages, one module a page or a family of them."""
+
+from __future__ import annotations
+
+from producers.web.pages import files, knowledge, overview, settings, sign_in
+
+PAGES = (
+    *sign_in.PAGES,
+    *settings.PAGES,
+    *files.PAGES,
+    *overview.PAGES,
+    *knowledge.PAGES,
+)
+"""Every address, the more specific ones first."""
