@@ -8,6 +8,7 @@ import typer
 from rich.console import Group, RenderableType
 from rich.text import Text
 
+from kledger.contract.recall import SearchKind
 from kledger.contract.words import ItemFilter, RecallPath
 from ledger.new_item import CONFIDENCE, SCORE, helped_and_harmed
 from producers.cli import reading
@@ -30,6 +31,7 @@ def search(
     as_of: reading.AsOf = None,
     path: Annotated[RecallPath, typer.Option(help="Ask one path of recall alone.")] = "fused",
     record: Annotated[bool, typer.Option(help="Keep an event of what was served.")] = True,
+    kind: Annotated[SearchKind, typer.Option(help="Of the event: page, where a person looks.")] = "search",
     route: Annotated[bool | None, typer.Option(help="Have a model choose first.  [as the node is set up]")] = None,
     full: Annotated[bool, typer.Option("--full", help="Show each content whole.")] = False,
     trace: reading.Trace = None,
@@ -50,6 +52,7 @@ def search(
         as_of=reading.moment(as_of),
         path=path,
         record=record,
+        kind=kind,
         route=route,
     )
     shown = Group(*(_whole(rank, item) for rank, item in enumerate(answer["results"], 1))) if full else _hits(answer)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, cast
 import typer
 from rich.console import Group
 
+from kledger.contract.recall import MessageKind
 from producers.cli import reading
 from producers.cli.screen import counted, facts, plain, short_time, snippet, table, words
 from producers.cli.session import KNOWLEDGE, Answer, Session, as_caller
@@ -71,6 +72,7 @@ def recall(
     min_match: MinMatch = None,
     budget_tokens: Annotated[int | None, typer.Option(min=1, help="At most so many tokens of text.")] = None,
     record: Annotated[bool, typer.Option(help="Keep an event of what was served.")] = True,
+    kind: Annotated[MessageKind, typer.Option(help="Of the event: page, where a person looks.")] = "recall",
     language: Language = None,
     trace: reading.Trace = None,
     message_id: reading.Message = None,
@@ -90,6 +92,7 @@ def recall(
         budget_tokens=budget_tokens,
         language=language,
         record=record,
+        kind=kind,
     )
     reasons = table("#", "match", "layer", "id", "knowledge", right=("#", "match"), whole=("id",))
     for rank, item in enumerate(answer["results"], 1):

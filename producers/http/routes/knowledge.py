@@ -82,6 +82,7 @@ def _reads(desk: Desk) -> APIRouter:
                 as_of=asked.moment(),
                 paths=asked.paths,
                 record=asked.record,
+                kind=asked.kind,
                 route=asked.route,
                 freshness=fresh,
             ),

@@ -12,7 +12,7 @@ import structlog
 
 from kledger.contract.errors import InvalidPayload, LedgerError
 from kledger.contract.language import Language
-from kledger.contract.recall import Intent, RecallKind, RecallLayer
+from kledger.contract.recall import Intent, RecallKind, RecallLayer, SearchKind
 from kledger.contract.scopes import Caller
 from kledger.contract.seal_mark import MARK
 from kledger.contract.words import RecallPath
@@ -50,10 +50,12 @@ async def search(
     layers: Collection[RecallLayer] | None = None,
     since: int | None = None,
     record: bool = True,
+    kind: SearchKind = "search",
     route: bool | None = None,
     freshness: Freshness = ANY,
 ) -> JsonObject:
-    """The best matches among the items visible to the caller (SearchResults); what was served is recorded as an event.
+    """The best matches among the items visible to the caller (SearchResults); what was served is recorded as an event
+    of this kind.
 
     What matches less than `min_match` is left out (None: the floor for as many items as the caller sees). With `route`
     (None: the node's default) a model picks first; the answer says whether it did. `position` is the least position of
@@ -107,7 +109,7 @@ async def search(
     desk.tally.took("search", time.perf_counter() - began)
     recall_id = None
     if record and is_recorded(desk.recorded, caller):
-        recall_id = await keep(desk, recall_event(desk, caller, lineage, "search", query, results, position))
+        recall_id = await keep(desk, recall_event(desk, caller, lineage, kind, query, results, position))
     chosen = {} if choice is None else {"routed": choice.routed, "reason": choice.reason}
     return {"results": results, "count": len(results), "position": position, "recall_id": recall_id, **chosen}
 
