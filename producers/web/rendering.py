@@ -19,6 +19,7 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from producers.web.addresses import HOME, local
 from producers.web.files import address_of
 from producers.web.headers import OF_A_PAGE
+from producers.web.tags import tags_of
 from producers.web.visit import Visit
 from producers.web.words import Words
 
@@ -36,6 +37,7 @@ def _templates() -> Environment:
         auto_reload=False,
     )
     environment.filters |= {"segment": segment, "percent": percent, "moment": moment, "short": short}
+    environment.filters["tags"] = tags_of
     environment.globals |= {"file": address_of, "home": HOME, "with_query": with_query, "item_page": item_page}
     return environment
 
