@@ -17,7 +17,9 @@ LOOK: Literal["page"] = "page"
 """The kind of a recall for a person who looks at a page: nobody works with what it served, so it counts for nothing."""
 SearchKind = Literal["search", "page"]
 MessageKind = Literal["recall", "page"]
-RecallLayer = Literal["working", "short", "semantic", "episodic", "procedural", "shared", "document", "plain"]
+ItemLayer = Literal["short", "semantic", "episodic", "procedural", "shared", "document", "plain"]
+"""A layer of memory, the shared memory of a project, a document, or knowledge that is none of these."""
+RecallLayer = Literal["working", ItemLayer]
 """Where a result is from: the words of the session, a layer of memory, the shared memory of a project, a document, or
 knowledge that is none of these."""
 
