@@ -52,6 +52,8 @@ class Narrowed:
             "view": visit.one_of("view", ("table",), ""),
         }
         several["layer"] = [each for each in several["layer"] if each in LAYERS]
+        if within and "scopes" in within:  # any of several scopes would widen the list
+            several["scopes"] = []
         return cls(path, {**single, **several}, within or {})
 
     def __getitem__(self, name: str) -> str:
@@ -114,10 +116,14 @@ class Narrowed:
             *((name, self[name], self.link(**{name: ""})) for name in single if self[name]),
         ]
 
-    def hidden(self, *but: str) -> list[tuple[str, str]]:
-        """Name and value of each parameter, for a form that states the others itself."""
+    def hidden(self) -> list[tuple[str, str]]:
+        """Name and value of each filter, those of the path among them, for a form about all that the list has."""
+        within = {"scopes": self.within.get("scopes") or (), "layer": self.within.get("layers") or ()}
+        stated = {name: self.values(name) for name in self.stated if name not in ("q", "sort", "view")}
         return [
-            (name, value) for name in self.stated if name not in but for value in self.values(name) if value
+            (name, value)
+            for name, values in stated.items()
+            for value in [*filter(None, values)] or within.get(name, ())
         ]
 
 

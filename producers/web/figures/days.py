@@ -12,7 +12,7 @@ from producers.web.words import Words
 
 MOST_BARS = 100
 """With more days than this a bar stands for a week."""
-_WIDTH, _LEFT, _STRIP, _TOP = 720, 96, 64, 18
+_WIDTH, _LEFT, _STRIP, _TOP = 960, 120, 48, 14
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,12 +61,12 @@ def bars(shown: Sequence[Span], words: Words) -> Markup:
         _strip(name, values, [each.name for each in shown], number * (_STRIP + _TOP) + _TOP)
         for number, (name, values) in enumerate(strips)
     ]
-    for at in sorted({0, len(shown) // 2, len(shown) - 1}):
-        parts.append(
-            Markup('<text class="soft" x="{}" y="{}" text-anchor="{}">{}</text>').format(
-                round(_LEFT + (at + 0.5) * _step(shown), 1), height - 3, _anchor(at, len(shown)), shown[at].name
-            )
+    parts += [
+        Markup('<text class="soft" x="{}" y="{}" text-anchor="{}">{}</text>').format(
+            round(_LEFT + (at + 0.5) * _step(shown), 1), height - 3, _anchor(at, len(shown)), shown[at].name
         )
+        for at in sorted({0, len(shown) // 2, len(shown) - 1})
+    ]
     said = words(
         "{saved} saved, {recalled} recalled, {helpful} judged helpful and {harmful} harmful, from {first} to today",
         saved=sum(each.saved for each in shown),

@@ -18,7 +18,7 @@ from kledger.contract.projects import scope_of
 from kledger.contract.recall import ItemLayer
 from producers.web.addresses import HOME, SOURCES
 from producers.web.narrowed import SCORES, SORTS, STATUSES, Narrowed
-from producers.web.rendering import page, segment
+from producers.web.rendering import page, segment, with_query
 from producers.web.rights import may_retire, may_revise
 from producers.web.site import Page, Site
 from producers.web.visit import Visit
@@ -83,6 +83,7 @@ async def _list(visit: Visit, narrowed: Narrowed, place: tuple[str, str, str] | 
         revises=[may_revise(session, item) for item in shown.items],
         facets=_facets(narrowed, facets),
         chosen=visit.one_of("chosen", ("page",), ""),
+        here=with_query(narrowed.path, {**visit.request.query_params, **narrowed.stated}, chosen="page"),
         statuses=STATUSES,
         scores=SCORES,
         sorts=SORTS,
@@ -137,6 +138,8 @@ class Choice:
 def _facets(narrowed: Narrowed, facets: Facets) -> list[tuple[str, str, list[Choice]]]:
     shown = []
     for parameter, name, heading in FACETS:
+        if parameter == "scopes" and narrowed.within:
+            continue
         values = facets[name]  # type: ignore[literal-required]  # the names stand above
         choices = [
             Choice(
