@@ -84,6 +84,7 @@ def _reads(desk: Desk) -> APIRouter:
                 record=asked.record,
                 kind=asked.kind,
                 route=asked.route,
+                explain=asked.explain,
                 freshness=fresh,
             ),
             fresh,
