@@ -38,6 +38,7 @@ async def search(
     record: bool = True,
     kind: SearchKind = "search",
     route: bool | None = None,
+    explain: bool = False,
 ) -> SearchResults:
     """The best items for `query` among those that the caller may see, best first.
 
@@ -47,6 +48,7 @@ async def search(
     `as_of` answers as it was then; `path` asks one path of recall alone; `record=False` keeps no event of what was
     served, and the `kind` `page` one that counts for nothing, for a person who looks. With `route` a model chooses
     first (None: as the node is set up); `routed` then says whether it did, and `reason` why not.
+    With `explain` the answer says in `explained` why each result stands where it does, and what was left out.
     """
     return await wire.read(
         f"{KNOWLEDGE}/search",
@@ -63,6 +65,7 @@ async def search(
             "record": record,
             "kind": None if kind == "search" else kind,
             "route": route,
+            "explain": explain or None,
         },
     )
 

@@ -302,6 +302,7 @@ class SearchQuery(ReadQuery):
     paths: RecallPath = "fused"
     record: bool = True
     kind: Annotated[SearchKind, Field(description=_KIND)] = "search"
+    explain: Annotated[bool, Field(description="Answer why each result stands where it does (`explained`)")] = False
     route: Annotated[bool | None, Field(description="Have a model choose first; by default as the node is set up")] = (
         None
     )

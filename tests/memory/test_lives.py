@@ -177,7 +177,8 @@ def test_what_is_no_short_memory_is_neither_promoted_nor_over(memory: Memory | N
 
 
 _STEPS: list[NewEvent] = [
-    mood(), mood(scopes=["public"]), *THREE, recalled("r4"), recalled("r5", EVE), recalled("r6", kind="page"), promoted(), promoted(),
+    mood(), mood(scopes=["public"]), *THREE, recalled("r4"), recalled("r5", EVE), recalled("r6", kind="page"),
+    promoted(), promoted(),
     promoted(ANN, cause="confirmed"), promoted(EVE, cause="confirmed"), expired(), expired(),
     about(KnowledgeRevised(scopes=["public"])), about(KnowledgeRetired()), about(KnowledgeRestored()),
 ]  # fmt: skip

@@ -35,7 +35,7 @@ def served(kind: RecallKind, trace: str) -> NewEvent:
 
 
 def folded(*kinds: RecallKind) -> duckdb.DuckDBPyConnection:
-    """A short memory and a semantic one, each served by recalls of these kinds, rated in the trace of the first, promoted."""
+    """A short memory and another one, served by recalls of these kinds; the one is promoted, the other one rated."""
     return view_of(
         stored(
             [

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Annotated, Literal, cast
 import typer
 from rich.console import Group
 
-from kledger.contract.recall import MessageKind
 from producers.cli import reading
 from producers.cli.screen import counted, facts, plain, short_time, snippet, table, words
 from producers.cli.session import KNOWLEDGE, Answer, Session, as_caller
@@ -72,7 +71,9 @@ def recall(
     min_match: MinMatch = None,
     budget_tokens: Annotated[int | None, typer.Option(min=1, help="At most so many tokens of text.")] = None,
     record: Annotated[bool, typer.Option(help="Keep an event of what was served.")] = True,
-    kind: Annotated[MessageKind, typer.Option(help="Of the event: page, where a person looks.")] = "recall",
+    kind: Annotated[
+        Literal["recall", "page"], typer.Option(help="Of the event: page, where a person looks.")
+    ] = "recall",
     language: Language = None,
     trace: reading.Trace = None,
     message_id: reading.Message = None,

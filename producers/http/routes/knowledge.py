@@ -80,6 +80,7 @@ def _reads(desk: Desk) -> APIRouter:
                 record=asked.record,
                 kind=asked.kind,
                 route=asked.route,
+                explain=asked.explain,
                 freshness=fresh,
             ),
             fresh,
