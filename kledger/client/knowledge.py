@@ -33,6 +33,12 @@ async def search(
     types: Sequence[str] | None = None,
     owner: str | None = None,
     visibility: Sequence[str] | None = None,
+    scopes: Sequence[str] | None = None,
+    tags: Sequence[str] | None = None,
+    layers: Sequence[ItemLayer] | None = None,
+    since: str | datetime | None = None,
+    until: str | datetime | None = None,
+    concern: MemoryConcern | None = None,
     as_of: Moment | None = None,
     path: RecallPath = "fused",
     record: bool = True,
@@ -44,7 +50,8 @@ async def search(
 
     Each has its `match`, the share of the query that it covers (0 to 1); results below `min_match` are left out. What
     answers nothing has 0.07 to 0.36 at most, the more the more items you see (`kledger.contract.recall.floor_of`).
-    `types` and `visibility` (private, shared, org, public) are each any-of.
+    `types` and `visibility` (private, shared, org, public) are each any-of; `scopes`, `tags`, `layers`, `since`,
+    `until` and `concern` narrow it as they narrow `list`.
     `as_of` answers as it was then; `path` asks one path of recall alone; `record=False` keeps no event of what was
     served, and the `kind` `page` one that counts for nothing, for a person who looks. With `route` a model chooses
     first (None: as the node is set up); `routed` then says whether it did, and `reason` why not.
@@ -60,6 +67,12 @@ async def search(
             "types": comma_joined(types),
             "owner": owner,
             "visibility": comma_joined(visibility),
+            "scopes": comma_joined(scopes),
+            "tags": comma_joined(tags),
+            "layer": comma_joined(layers),
+            "since": moment(since),
+            "until": moment(until),
+            "concern": concern,
             "as_of": moment(as_of),
             "paths": path,
             "record": record,

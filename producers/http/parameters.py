@@ -316,5 +316,4 @@ class SearchQuery(ReadQuery):
         return _owning(self.owner)
 
 
-Search = Annotated[SearchQuery, Query()]
 Read = Annotated[ReadQuery, Query()]

@@ -25,7 +25,7 @@ from kledger.requests.knowledge import FeedbackRequest, SaveManyRequest, SaveReq
 from kledger.requests.models import RevertRequest
 from producers.http.answers import PROPOSED, UNDER_WAY, Json, ReadJson, documented, saved_item
 from producers.http.bodies import BatchRoute
-from producers.http.filters import Filters
+from producers.http.filters import Filters, Searching
 from producers.http.parameters import (
     AsOf,
     Before,
@@ -37,7 +37,6 @@ from producers.http.parameters import (
     Read,
     Reason,
     Retry,
-    Search,
     Who,
     named_labels,
 )
@@ -60,7 +59,7 @@ def _reads(desk: Desk) -> APIRouter:
     router = new_router("knowledge")
 
     @router.get("/api/knowledge/search", responses=documented(SearchResults))
-    async def search(caller: Who, lineage: From, own: Own, asked: Search) -> Json:
+    async def search(caller: Who, lineage: From, own: Own, asked: Searching) -> Json:
         """The items that fit best and that the caller may see; what is served is recorded."""
         fresh = asked.freshness(own)
         return ReadJson(
@@ -75,6 +74,7 @@ def _reads(desk: Desk) -> APIRouter:
                 types=asked.named_types() or None,
                 owner=asked.owned_by(),
                 visibility=named_labels(asked.visibility),
+                among=asked.among(),
                 as_of=asked.moment(),
                 paths=asked.paths,
                 record=asked.record,

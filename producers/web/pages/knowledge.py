@@ -118,6 +118,12 @@ async def _found(visit: Visit, narrowed: Narrowed, filters: ItemFilters) -> Show
         min_score=filters.get("min_score") or 1,
         types=filters.get("types"),
         owner=filters.get("owner"),
+        scopes=filters.get("scopes"),
+        tags=filters.get("tags"),
+        layers=filters.get("layers"),
+        since=filters.get("since"),
+        until=filters.get("until"),
+        concern=filters.get("concern"),
         record=not visit.from_elsewhere,
         kind="page",
     )
