@@ -20,6 +20,7 @@ from producers.http.mcp_mount import McpAtNode
 from producers.http.repeated import Repeated
 from producers.http.routes import (
     admin,
+    bulk,
     documents,
     evolutions,
     extractions,
@@ -92,6 +93,7 @@ def routes_of(desk: Desk) -> list[BaseRoute]:
     routers = (
         *slims.routes(desk),
         *overview.routes(desk),
+        *bulk.routes(desk),
         *knowledge.routes(desk),
         *memory.routes(desk),
         *evolutions.routes(desk),
