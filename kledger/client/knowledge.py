@@ -341,9 +341,17 @@ def filters(**given: Unpack[ItemFilters]) -> dict[str, Any]:
     return joined | stated | {name: moment(stated.get(name)) for name in ("since", "until")}
 
 
-async def history(wire: Wire, id: str) -> History:
-    """Every version of an item and every verdict on it."""
-    return await wire.read(f"{KNOWLEDGE}/{segment(id)}/history")
+async def history(
+    wire: Wire, id: str, *, limit: int | None = None, before: int | None = None, shorten: int | None = None
+) -> History:
+    """Every version of an item and every verdict on it.
+
+    With a `limit` the latest so many of each, with `before` those of earlier positions; `shorten` leaves so many
+    characters of each content, whose `length` is then that of the whole.
+    """
+    return await wire.read(
+        f"{KNOWLEDGE}/{segment(id)}/history", {"limit": limit, "before": before, "shorten": shorten}
+    )
 
 
 async def lineage(wire: Wire, ref: str) -> LineageOf:

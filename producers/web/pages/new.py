@@ -44,7 +44,7 @@ async def save(_: Site, visit: Visit) -> Response:
         )
     except LedgerError as error:
         return _form(visit, {**stated, "key": uuid4().hex}, error)
-    visit.notify(visit.words("Saved at position {n}.", n=saved["position"]), undo=f"{item_page(saved['id'])}/retire")
+    visit.notify(visit.words("Saved at position {n}.", n=saved["position"]), undo=item_page(saved["id"], "retire"))
     return back_to(visit, item_page(saved["id"]))
 
 
