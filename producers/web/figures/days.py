@@ -12,6 +12,8 @@ from producers.web.words import Words
 
 MOST_BARS = 100
 """With more days than this a bar stands for a week."""
+Stack = tuple[tuple[int, str], ...]
+"""The parts of one bar, from below: how many, and of which class."""
 _WIDTH, _LEFT, _STRIP, _TOP = 960, 120, 48, 14
 
 
@@ -51,8 +53,8 @@ def _sum(days: Sequence[Day]) -> Span:
 
 def bars(shown: Sequence[Span], words: Words) -> Markup:
     """The figure: three strips of bars, the tallest of each as high as its strip."""
-    strips = (
-        (words("Saved"), [((each.saved, "saved"),) for each in shown]),
+    strips: tuple[tuple[str, list[Stack]], ...] = (
+        (words("Saved items"), [((each.saved, "saved"),) for each in shown]),
         (words("Recalled"), [((each.recalled, "recalled"),) for each in shown]),
         (words("Judged"), [((each.helpful, "judged"), (each.harmful, "harmful")) for each in shown]),
     )
@@ -80,7 +82,7 @@ def bars(shown: Sequence[Span], words: Words) -> Markup:
     )
 
 
-def _strip(name: str, values: Sequence[Sequence[tuple[int, str]]], names: Sequence[str], top: int) -> Markup:
+def _strip(name: str, values: Sequence[Stack], names: Sequence[str], top: int) -> Markup:
     tallest = max(sum(count for count, _ in stack) for stack in values)
     step = _step(values)
     drawn = [
