@@ -34,7 +34,7 @@ from producers.web.site import Page, Site
 from producers.web.visit import Theme, Visit
 
 _INSIDE = "http://127.0.0.1"  # a host that every node accepts as its own; no socket is opened to it
-_MOST_FORM = 2 * 1024 * 1024
+MOST_FORM = 2 * 1024 * 1024
 _FORM = "application/x-www-form-urlencoded"
 _ENDED = frozenset({"unauthenticated", "token_expired", "token_revoked"})
 
@@ -126,8 +126,8 @@ async def _form_of(request: Request) -> Mapping[str, list[str]]:
     chunks, size = [], 0
     async for chunk in request.stream():
         size += len(chunk)
-        if size > _MOST_FORM:
-            raise PayloadTooLarge(f"the form has more than {_MOST_FORM:,} bytes: shorten its texts")
+        if size > MOST_FORM:
+            raise PayloadTooLarge(f"the form has more than {MOST_FORM:,} bytes: shorten its texts")
         chunks.append(chunk)
     try:
         return parse_qs(b"".join(chunks).decode("utf-8"), keep_blank_values=True, max_num_fields=5_000, errors="strict")
