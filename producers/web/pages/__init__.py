@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from producers.web.pages import files, knowledge, overview, settings, sign_in
+from producers.web.pages import audit, files, knowledge, overview, review, settings, sign_in
 
 PAGES = (
     *sign_in.PAGES,
@@ -10,5 +10,7 @@ PAGES = (
     *files.PAGES,
     *overview.PAGES,
     *knowledge.PAGES,
+    *review.PAGES,
+    *audit.PAGES,
 )
 """Every address, the more specific ones first."""

@@ -1,0 +1,72 @@
+"""Expired memories: short ones whose time is over; who owns them retires them, after a look at which."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from starlette.responses import Response
+
+from kledger.contract.errors import InvalidPayload, LedgerError
+from producers.web.pages.review.tab import REVIEW, Tab, decided, offset
+from producers.web.site import Site, change
+from producers.web.visit import Visit
+
+PER_PAGE = 20
+_MOST_UNDONE = 50
+"""Memories that one click brings back; more are restored one by one."""
+_SEPARATOR = "\n"
+
+
+async def count(visit: Visit) -> int:
+    """How many the person sees."""
+    return (await visit.ledger.memories(status="expired", limit=1))["total"]
+
+
+async def shown(visit: Visit) -> Mapping[str, Any]:
+    """A page of them; with `preview=1` also which of them cleaning would retire."""
+    listed = await visit.ledger.memories(status="expired", limit=PER_PAGE, offset=offset(visit))
+    preview = await visit.ledger.clean_memories(dry_run=True) if visit.text("preview") else None
+    return {
+        "total": listed["total"],
+        "rows": listed["results"],
+        "preview": preview,
+        "size": PER_PAGE,
+        "offset": offset(visit),
+    }
+
+
+async def clean(_: Site, visit: Visit) -> Response:
+    """Retire those that are the person's to retire."""
+    cleaned = await visit.ledger.clean_memories(dry_run=False)
+    told = visit.words("{n} expired memories are out of recall.", n=cleaned["count"])
+    few = 0 < cleaned["count"] <= _MOST_UNDONE
+    visit.notify(told, undo=f"{REVIEW}/expired/undo" if few else None, ids=_SEPARATOR.join(cleaned["ids"]))
+    return decided(visit, "expired")
+
+
+async def undo(_: Site, visit: Visit) -> Response:
+    """Bring back what was cleaned; what is in recall already stays."""
+    ids = [id for id in visit.said("ids").split(_SEPARATOR) if id]
+    if len(ids) > _MOST_UNDONE:
+        raise InvalidPayload(f"these are more than {_MOST_UNDONE} memories: restore them one by one", errors=[])
+    restored = 0
+    for id in ids:
+        try:
+            await visit.ledger.restore(id)
+        except LedgerError as error:
+            if error.code != "illegal_state":
+                raise
+        else:
+            restored += 1
+    visit.notify(visit.words("{n} memories are in recall again.", n=restored))
+    return decided(visit, "expired")
+
+
+TAB = Tab(
+    "expired",
+    "Expired memories",
+    count,
+    shown,
+    (change(f"{REVIEW}/expired", clean), change(f"{REVIEW}/expired/undo", undo)),
+)
