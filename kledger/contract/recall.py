@@ -13,7 +13,9 @@ Intent = Literal["new_task", "follow_up", "bug_fix", "preference", "cross_agent"
 """What a message asks for (source 004 §3.3)."""
 
 RecallKind = Literal["search", "startup", "focus", "recall"]
-RecallLayer = Literal["working", "short", "semantic", "episodic", "procedural", "shared", "document", "plain"]
+ItemLayer = Literal["short", "semantic", "episodic", "procedural", "shared", "document", "plain"]
+"""A layer of memory, the shared memory of a project, a document, or knowledge that is none of these."""
+RecallLayer = Literal["working", ItemLayer]
 """Where a result is from: the words of the session, a layer of memory, the shared memory of a project, a document, or
 knowledge that is none of these."""
 

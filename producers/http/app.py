@@ -20,11 +20,13 @@ from producers.http.mcp_mount import McpAtNode
 from producers.http.repeated import Repeated
 from producers.http.routes import (
     admin,
+    bulk,
     documents,
     evolutions,
     extractions,
     knowledge,
     memory,
+    overview,
     profiles,
     projects,
     recall,
@@ -90,6 +92,8 @@ def routes_of(desk: Desk) -> list[BaseRoute]:
     """Every route that asks a desk for something, as an app takes it: each is whole, see `routing`."""
     routers = (
         *slims.routes(desk),
+        *overview.routes(desk),
+        *bulk.routes(desk),
         *knowledge.routes(desk),
         *memory.routes(desk),
         *evolutions.routes(desk),
