@@ -62,6 +62,11 @@ def test_a_rebuild_is_watched_to_its_end_and_says_that_every_view_is_equal(opera
     assert "Certificate:" in told
     assert re.search(r"knowledge_state \d+ [0-9a-f]+ [0-9a-f]+ equal", told)
     assert "<progress" not in page.text
+    standing = operator.get("/ui/audit").text
+    assert page.url.path in standing
+    certificate = re.search(r"rebuild-\d+-\w+\.json", told)
+    assert certificate is not None
+    assert certificate[0] in standing
 
 
 def test_a_script_is_given_the_progress_alone_and_no_more_once_the_job_is_over(operator: Visitor) -> None:

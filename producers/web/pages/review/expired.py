@@ -7,14 +7,12 @@ from typing import Any
 
 from starlette.responses import Response
 
-from kledger.contract.errors import InvalidPayload, LedgerError
 from producers.web.pages.review.tab import REVIEW, Tab, decided, offset
 from producers.web.site import Site, change
 from producers.web.visit import Visit
 
 PER_PAGE = 20
-_MOST_UNDONE = 50
-"""Memories that one click brings back; more are restored one by one."""
+_UNDO = f"{REVIEW}/expired/undo"
 _SEPARATOR = "\n"
 
 
@@ -40,26 +38,17 @@ async def clean(_: Site, visit: Visit) -> Response:
     """Retire those that are the person's to retire."""
     cleaned = await visit.ledger.clean_memories(dry_run=False)
     told = visit.words("{n} expired memories are out of recall.", n=cleaned["count"])
-    few = 0 < cleaned["count"] <= _MOST_UNDONE
-    visit.notify(told, undo=f"{REVIEW}/expired/undo" if few else None, ids=_SEPARATOR.join(cleaned["ids"]))
+    visit.notify(told, undo=_UNDO if cleaned["ids"] else None, ids=_SEPARATOR.join(cleaned["ids"]))
     return decided(visit, "expired")
 
 
 async def undo(_: Site, visit: Visit) -> Response:
     """Bring back what was cleaned; what is in recall already stays."""
     ids = [id for id in visit.said("ids").split(_SEPARATOR) if id]
-    if len(ids) > _MOST_UNDONE:
-        raise InvalidPayload(f"these are more than {_MOST_UNDONE} memories: restore them one by one", errors=[])
-    restored = 0
-    for id in ids:
-        try:
-            await visit.ledger.restore(id)
-        except LedgerError as error:
-            if error.code != "illegal_state":
-                raise
-        else:
-            restored += 1
-    visit.notify(visit.words("{n} memories are in recall again.", n=restored))
+    restored = await visit.ledger.bulk("restore", ids, dry_run=False)
+    visit.notify(visit.words("{n} memories are in recall again.", n=restored["done"]))
+    for error in [one["error"] for one in restored["results"] if one["outcome"] == "refused"][:1]:
+        visit.notify(error["message"] if error else "", bad=True)
     return decided(visit, "expired")
 
 
@@ -68,5 +57,5 @@ TAB = Tab(
     "Expired memories",
     count,
     shown,
-    (change(f"{REVIEW}/expired", clean), change(f"{REVIEW}/expired/undo", undo)),
+    (change(f"{REVIEW}/expired", clean), change(_UNDO, undo)),
 )
