@@ -31,11 +31,6 @@ class Row:
     parts: list[Part]
 
 
-async def count(visit: Visit) -> int:
-    """How many wait for the person."""
-    return (await visit.ledger.conflicts(limit=1))["total"]
-
-
 async def shown(visit: Visit) -> Mapping[str, Any]:
     """A page of them; with `of=resolved` those that were decided."""
     status: ConflictStatus = "resolved" if visit.text("of") == "resolved" else "recorded"
@@ -91,7 +86,6 @@ async def undo(_: Site, visit: Visit) -> Response:
 TAB = Tab(
     "conflicts",
     "Conflicts",
-    count,
     shown,
     (change(f"{REVIEW}/conflicts", decide), change(_UNDO, undo)),
 )

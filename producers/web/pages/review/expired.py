@@ -16,11 +16,6 @@ _UNDO = f"{REVIEW}/expired/undo"
 _SEPARATOR = "\n"
 
 
-async def count(visit: Visit) -> int:
-    """How many the person sees."""
-    return (await visit.ledger.memories(status="expired", limit=1))["total"]
-
-
 async def shown(visit: Visit) -> Mapping[str, Any]:
     """A page of them; with `preview=1` also which of them cleaning would retire."""
     listed = await visit.ledger.memories(status="expired", limit=PER_PAGE, offset=offset(visit))
@@ -55,7 +50,6 @@ async def undo(_: Site, visit: Visit) -> Response:
 TAB = Tab(
     "expired",
     "Expired memories",
-    count,
     shown,
     (change(f"{REVIEW}/expired", clean), change(_UNDO, undo)),
 )

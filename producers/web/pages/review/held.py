@@ -29,11 +29,6 @@ class Row:
     parts: list[Part]
 
 
-async def count(visit: Visit) -> int:
-    """How many wait for the person."""
-    return (await visit.ledger.held_statements(limit=1))["total"]
-
-
 async def shown(visit: Visit) -> Mapping[str, Any]:
     """A page of them."""
     listed = await visit.ledger.held_statements(limit=PER_PAGE, offset=offset(visit))
@@ -62,4 +57,4 @@ async def decide(_: Site, visit: Visit) -> Response:
     return decided(visit, "held")
 
 
-TAB = Tab("held", "Held statements", count, shown, (change(f"{REVIEW}/held", decide),))
+TAB = Tab("held", "Held statements", shown, (change(f"{REVIEW}/held", decide),))

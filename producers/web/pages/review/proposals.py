@@ -55,16 +55,10 @@ class Merge:
     left_out: int
 
 
-async def count(visit: Visit) -> int:
-    """How many wait for the person."""
-    evolutions, slims = await _listed(visit, "proposed", limit=1, slims=1)
-    return evolutions["total"] + slims["total"]
-
-
 async def shown(visit: Visit) -> Mapping[str, Any]:
     """A page of rewrites and one of merges that wait, or with `of` those that came to an end so."""
     of: State = next((state for state in get_args(State) if state == visit.text("of")), "proposed")
-    evolutions, listed = await _listed(visit, of, limit=PER_PAGE, slims=SLIMS_PER_PAGE)
+    evolutions, listed = await _listed(visit, of)
     slims = await asyncio.gather(*(visit.ledger.slim_get(one["id"]) for one in listed["results"]))
     groups = [one["groups"][:MOST_GROUPS] for one in slims]
     wanted = [one["item_id"] for one in evolutions["results"]]
@@ -86,11 +80,11 @@ async def shown(visit: Visit) -> Mapping[str, Any]:
     }
 
 
-async def _listed(visit: Visit, of: State, *, limit: int, slims: int) -> tuple[EvolutionList, SlimList]:
+async def _listed(visit: Visit, of: State) -> tuple[EvolutionList, SlimList]:
     reported: SlimStatus = "reported" if of == "proposed" else of
     evolutions, merges = await asyncio.gather(
-        visit.ledger.evolutions(status=of, limit=limit, offset=offset(visit, "rewrites")),
-        visit.ledger.slims(status=reported, limit=slims, offset=offset(visit, "merges")),
+        visit.ledger.evolutions(status=of, limit=PER_PAGE, offset=offset(visit, "rewrites")),
+        visit.ledger.slims(status=reported, limit=SLIMS_PER_PAGE, offset=offset(visit, "merges")),
     )
     return evolutions, merges
 
@@ -169,7 +163,6 @@ def _unknown(what: str) -> InvalidPayload:
 TAB = Tab(
     "proposals",
     "Proposals",
-    count,
     shown,
     (change(f"{REVIEW}/evolutions", rewrite), change(f"{REVIEW}/slims", merge)),
 )

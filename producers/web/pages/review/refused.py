@@ -17,11 +17,6 @@ PER_PAGE = 20
 _PARKED = "unfoldable"
 
 
-async def count(visit: Visit) -> int:
-    """How many there are."""
-    return (await visit.ledger.status())["refused"]
-
-
 async def shown(visit: Visit) -> Mapping[str, Any]:
     """Those after a position; with `of=parked` those that no fold could take, with `job` how far a retry is."""
     after, parked = visit.number("after", 0, most=2**63 - 1), visit.text("of") == "parked"
@@ -68,4 +63,4 @@ def _of(visit: Visit) -> str | None:
     return "parked" if visit.said("of") == "parked" else None
 
 
-TAB = Tab("refused", "Refused events", count, shown, (change(f"{REVIEW}/refused", decide),), for_operators=True)
+TAB = Tab("refused", "Refused events", shown, (change(f"{REVIEW}/refused", decide),), for_operators=True)

@@ -23,7 +23,6 @@ class Tab:
 
     name: str
     title: str
-    count: Callable[[Visit], Awaitable[int]]
     shown: Callable[[Visit], Awaitable[Mapping[str, Any]]]
     decisions: tuple[Page, ...]
     for_operators: bool = False
