@@ -20,14 +20,17 @@ from producers.http.mcp_mount import McpAtNode
 from producers.http.repeated import Repeated
 from producers.http.routes import (
     admin,
+    bulk,
     documents,
     evolutions,
     extractions,
     knowledge,
     memory,
+    overview,
     profiles,
     projects,
     recall,
+    recalls,
     refused,
     resources,
     scope_types,
@@ -90,6 +93,8 @@ def routes_of(desk: Desk) -> list[BaseRoute]:
     """Every route that asks a desk for something, as an app takes it: each is whole, see `routing`."""
     routers = (
         *slims.routes(desk),
+        *overview.routes(desk),
+        *bulk.routes(desk),
         *knowledge.routes(desk),
         *memory.routes(desk),
         *evolutions.routes(desk),
@@ -100,6 +105,7 @@ def routes_of(desk: Desk) -> list[BaseRoute]:
         *documents.routes(desk),
         *scope_types.routes(desk),
         *recall.routes(desk),
+        *recalls.routes(desk),
         *sessions.routes(desk),
         *admin.routes(desk),
         *refused.routes(desk),

@@ -20,6 +20,7 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from producers.web.addresses import DOTS, HOME, NAMED_BESIDE, local
 from producers.web.files import address_of
 from producers.web.headers import OF_A_PAGE
+from producers.web.tags import tags_of
 from producers.web.visit import Visit
 from producers.web.words import Words
 
@@ -42,6 +43,7 @@ def _templates() -> Environment:
         "moment": moment,
         "short": short,
         "tojson_text": _json_text,
+        "tags": tags_of,
     }
     environment.globals |= {"file": address_of, "home": HOME, "with_query": with_query}
     environment.globals |= {"item_page": item_page, "page_of": page_of}

@@ -21,7 +21,7 @@ from producers.web.references import EVENTS, PREFIXES, RELATIONS
 from producers.web.rendering import item_page, page
 from producers.web.site import Page, Site
 from producers.web.visit import Visit
-from projections.search.layers import layer_of
+from projections.views.knowledge.layers import layer_of
 
 VERDICTS, RECALLS, CONFLICTS = 50, 50, 10
 MOST_INLINE = 20_000

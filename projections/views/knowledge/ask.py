@@ -53,7 +53,8 @@ _CONTENT_COLUMNS = ", ".join(column.read() for column in _READ if column.name no
 class Standing:
     """State of an item that a change is checked against.
 
-    `visible`: the caller sees it, and not only as the operator; `writers`: who may revise it beside its owner.
+    `visible`: the caller sees it, and not only as the operator; `writers`: who may revise it beside its owner;
+    `version_position`: of the event that made its present version.
     """
 
     id: str
@@ -67,6 +68,7 @@ class Standing:
     scopes: list[str]
     kind: str | None
     supersedes: str | None
+    version_position: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +119,8 @@ def standings(cursor: duckdb.DuckDBPyConnection, org: str, caller: Caller, ids: 
     seen, seen_values = seen_by(caller)
     may, may_values = readable_by(caller)
     rows = cursor.execute(
-        f"""SELECT id, version, owner, status, position, {seen}, writers, shared_with, scopes, kind, supersedes
+        f"""SELECT id, version, owner, status, position, {seen}, writers, shared_with, scopes, kind, supersedes,
+                version_position
             FROM knowledge WHERE org = ? AND id IN ({LISTED}) AND {may}""",
         [*seen_values, org, listed(ids), *may_values],
     ).fetchall()
