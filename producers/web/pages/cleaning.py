@@ -23,8 +23,18 @@ async def clean(_: Site, visit: Visit) -> Response:
     done = await visit.ledger.clean_memories(dry_run=False)
     more = visit.words("There are others; clean again.") if done["more"] else ""
     text = visit.words("{n} expired memories were cleaned.", n=done["count"]) + (" " + more if more else "")
-    visit.notify(text)
+    if done["ids"]:
+        visit.notify(text, undo=f"{HOME}/clean/undo", ids="\n".join(done["ids"]))
+    else:
+        visit.notify(text)
     return back_to(visit, HOME)
 
 
-PAGES = (Page(f"{HOME}/clean", preview), change(f"{HOME}/clean", clean))
+async def undo(_: Site, visit: Visit) -> Response:
+    """Bring back what a cleaning retired."""
+    done = await visit.ledger.bulk("restore", visit.said("ids").splitlines(), dry_run=False)
+    visit.notify(visit.words("{n} items are restored.", n=done["done"]))
+    return back_to(visit)
+
+
+PAGES = (Page(f"{HOME}/clean", preview), change(f"{HOME}/clean", clean), change(f"{HOME}/clean/undo", undo))
