@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from producers.web.pages import (
+    audit,
     bulk,
     cleaning,
     files,
@@ -12,6 +13,7 @@ from producers.web.pages import (
     knowledge,
     new,
     overview,
+    review,
     sessions,
     settings,
     sign_in,
@@ -32,5 +34,7 @@ PAGES = (
     *item_revising.PAGES,
     *traces.PAGES,
     *sessions.PAGES,
+    *review.PAGES,
+    *audit.PAGES,
 )
 """Every address, the more specific ones first."""
