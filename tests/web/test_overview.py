@@ -1,4 +1,4 @@
-"""The overview: numbers that lead to what they count, the last days as a figure and as a table, and cleaning."""
+"""The overview: numbers that lead to what they count, and the last days as a figure and as a table."""
 
 from __future__ import annotations
 
@@ -99,24 +99,18 @@ def test_the_operator_sees_how_the_node_stands_and_nobody_else_does(node: Runnin
         assert "The node" not in words(mei.get("/ui").text)
 
 
-def test_cleaning_shows_first_what_it_would_clean_and_changes_nothing(node: RunningNode) -> None:
+def test_what_is_expired_leads_to_a_preview_of_cleaning_that_changes_nothing(node: RunningNode) -> None:
     with node.client() as ledger, visitor(node.url, user="mei") as mei:
         head = caught_up(ledger)["stream"]["head"]
-        page = mei.get("/ui/clean")
-        assert "calm" in words(page.text)
-        assert "Clean 1 memories" in words(page.text)
+        link = re.search(r'<a href="([^"]+)"><span>Expired memories</span>', mei.get("/ui").text)
+        assert link is not None
+        preview = mei.get(unescape(link[1]))
+        assert preview.status_code == 200
+        assert "Mei is calm" in words(preview.text)
         assert caught_up(ledger)["stream"]["head"] == head
-        after = mei.post("/ui/clean")
-        assert "1 expired memories were cleaned." in words(after.text)
-        assert number(after.text, "Expired memories") == "0"
+        mei.post("/ui/review/expired")
+        assert number(mei.get("/ui").text, "Expired memories") == "0"
         assert ledger.get("calm")["status"] == "retired"
-        undo = re.search(r'<form method="post" action="(/ui/clean/undo)">(.*?)</form>', after.text, re.DOTALL)
-        assert undo is not None
-        fields = dict(re.findall(r'name="([^"]+)" value="([^"]*)"', undo[0]))
-        restored = mei.post(unescape(undo[1]), {name: unescape(value) for name, value in fields.items()})
-        assert restored.status_code == 200
-        assert "1 items are restored." in words(restored.text)
-        assert ledger.get("calm")["status"] != "retired"
 
 
 def day(name: str, saved: int) -> Day:
