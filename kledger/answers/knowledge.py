@@ -167,9 +167,13 @@ class Item(ItemFields):
 
 
 class ListedItem(Item):
-    """An item of a list; one that is merged names the item that took its place."""
+    """An item of a list; one that is merged names the item that took its place.
+
+    `evidence_count` is 1 for its save and 1 for each confirmation and credited helpful case.
+    """
 
     status: ItemStatus
+    evidence_count: int
     merged_into: NotRequired[str]
 
 
