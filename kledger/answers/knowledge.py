@@ -167,13 +167,9 @@ class Item(ItemFields):
 
 
 class ListedItem(Item):
-    """An item of a list; one that is merged names the item that took its place.
-
-    `evidence_count` is 1 for its save and 1 for each confirmation and credited helpful case.
-    """
+    """An item of a list; one that is merged names the item that took its place."""
 
     status: ItemStatus
-    evidence_count: int
     merged_into: NotRequired[str]
 
 

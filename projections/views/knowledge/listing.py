@@ -11,7 +11,6 @@ import duckdb
 from kledger.contract.recall import ItemLayer
 from kledger.contract.scopes import Caller
 from kledger.contract.words import ItemSort, MemoryConcern
-from ledger.event import JsonObject
 from projections.fold_kit.page import Page, Selection, Window, page_of
 from projections.fold_kit.sql_text import among, text
 from projections.views.knowledge.ask import ITEM_COLUMNS, item_of, microseconds, seen_by
@@ -68,13 +67,9 @@ def items(
     selection = selected(cursor, org, caller, wanted, as_of, moment)
     if as_of is None and wanted.since is None and wanted.until is None and sort in ("newest", "oldest"):
         selection = replace(selection, narrow=_NOW)
-    page = page_of(cursor, f"{ITEM_COLUMNS}, supporting", selection, window, _ORDERS[sort])
+    page = page_of(cursor, ITEM_COLUMNS, selection, window, _ORDERS[sort])
     stated = "expired" if wanted.status == "expired" else None
-    return replace(page, results=[_listed(row, stated) for row in page.results])
-
-
-def _listed(row: JsonObject, stated: str | None) -> JsonObject:
-    return {**item_of(row), "status": stated or row["status"], "evidence_count": 1 + row["supporting"]}
+    return replace(page, results=[{**item_of(row), "status": stated or row["status"]} for row in page.results])
 
 
 def wanted_among(
