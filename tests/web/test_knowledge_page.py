@@ -1,4 +1,4 @@
-"""The list of knowledge: filters narrow it, every state has an address, and it shows what the reader may see, as text."""
+"""The list of knowledge: filters narrow it, every state has an address, and what authors write is shown as text."""
 
 from __future__ import annotations
 
@@ -20,14 +20,18 @@ def node(shared_node: RunningNode) -> RunningNode:
     """A node with a few items of a team."""
     with shared_node.client() as ledger:
         mei = ledger.acting_as(user="lh-mei", project="lighthouse")
-        mei.save("Light the lamp", "At dusk.", ["strategy"], id="lh-lamp", scopes=[TEAM], tags={"area": "lamp"}, score=5)
-        mei.save("Clean the lens", "Every week.", ["tool"], id="lh-lens", scopes=[TEAM], tags={"area": "glass"}, score=2)
+        mei.save(
+            "Light the lamp", "At dusk.", ["strategy"], id="lh-lamp", scopes=[TEAM], tags={"area": "lamp"}, score=5
+        )
+        mei.save(
+            "Clean the lens", "Every week.", ["tool"], id="lh-lens", scopes=[TEAM], tags={"area": "glass"}, score=3
+        )
         mei.remember("The keeper prefers tea.", "semantic", id="lh-tea", scopes=[TEAM], tags=["taste"])
         mei.remember("The storm of March broke a pane.", "episodic", id="lh-storm", scopes=[TEAM])
         mei.save("A secret of mei", "Nobody else reads it.", ["tool"], id="lh-secret")
         mei.save("Old horn", "It is gone.", ["tool"], id="lh-horn", scopes=[TEAM])
         mei.retire("lh-horn")
-        mei.search("lens of the light", top_k=1)
+        mei.search("clean the lens every week", top_k=1)
         caught_up(ledger)
     return shared_node
 
@@ -71,11 +75,7 @@ NARROWED = {
 def test_filters_narrow_the_list_in_either_form(mei: Visitor, query: str, form: str) -> None:
     page = mei.http.get(f"/ui/knowledge?{query}&view={form}")
     assert page.status_code == 200
-    if "concern" in query:  # whatever the search served beside what it was asked for
-        assert shown(page.text) < ALL
-        assert "lh-lens" not in shown(page.text)
-    else:
-        assert shown(page.text) == NARROWED[query]
+    assert shown(page.text) == NARROWED[query]
 
 
 def test_a_search_is_narrowed_by_the_same_filters(mei: Visitor) -> None:
@@ -96,7 +96,7 @@ def test_every_filter_is_a_chip_whose_link_takes_it_alone_away(mei: Visitor) -> 
     assert len(links) == 5
     for link in links:
         assert "view=table" in link
-        assert shown(mei.get(link).text) >= {"lh-lamp"}
+        assert mei.get(link).text.count('class="badge" href=') == 4
     without_tag = next(link for link in links if "tags=" not in link)
     assert "types=tool" in without_tag
     assert "min_score=4" in without_tag
@@ -149,7 +149,9 @@ def test_who_is_in_no_scope_of_it_sees_nothing_of_it(node: RunningNode) -> None:
 def test_pages_lead_to_newer_and_older_ones_without_a_gap_while_others_save(node: RunningNode) -> None:
     with node.client() as ledger, visitor(node.url, user="lh-pager") as pager:
         own = ledger.acting_as(user="lh-pager")
-        own.save_many([{"id": f"lh-page-{n:02}", "task": "t", "content": f"c {n}", "types": ["tool"]} for n in range(60)])
+        own.save_many(
+            [{"id": f"lh-page-{n:02}", "task": "t", "content": f"c {n}", "types": ["tool"]} for n in range(60)]
+        )
         caught_up(ledger)
         seen: list[str] = []
         page = pager.get("/ui/knowledge", owner="user:lh-pager").text

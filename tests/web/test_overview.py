@@ -1,4 +1,4 @@
-"""The overview: numbers that lead to what they count, the last days as a figure and as a table, and cleaning."""
+"""The overview: numbers that lead to what they count, and the last days as a figure and as a table."""
 
 from __future__ import annotations
 
@@ -71,7 +71,8 @@ def test_what_helped_most_and_what_turned_harmful_are_listed(node: RunningNode) 
     assert "Roll back first" in sections["Most helpful"]
     assert "Never deploy on Friday" in sections["Turned harmful"]
     assert "Never deploy on Friday" not in sections["Most helpful"]
-    assert "Mei likes tea." in sections["Never recalled"]
+    assert 'href="/ui/items/tea"' in sections["Never recalled"]
+    assert "roll-back" not in sections["Never recalled"]
 
 
 @pytest.mark.parametrize(("days", "rows"), [("7", 7), ("30", 30), ("90", 90), ("365", 53), ("8", 30), ("no", 30)])
@@ -98,24 +99,18 @@ def test_the_operator_sees_how_the_node_stands_and_nobody_else_does(node: Runnin
         assert "The node" not in words(mei.get("/ui").text)
 
 
-def test_cleaning_shows_first_what_it_would_clean_and_changes_nothing(node: RunningNode) -> None:
+def test_what_is_expired_leads_to_a_preview_of_cleaning_that_changes_nothing(node: RunningNode) -> None:
     with node.client() as ledger, visitor(node.url, user="mei") as mei:
         head = caught_up(ledger)["stream"]["head"]
-        page = mei.get("/ui/clean")
-        assert "calm" in words(page.text)
-        assert "Clean 1 memories" in words(page.text)
+        link = re.search(r'<a href="([^"]+)"><span>Expired memories</span>', mei.get("/ui").text)
+        assert link is not None
+        preview = mei.get(unescape(link[1]))
+        assert preview.status_code == 200
+        assert "Mei is calm" in words(preview.text)
         assert caught_up(ledger)["stream"]["head"] == head
-        after = mei.post("/ui/clean")
-        assert "1 expired memories were cleaned." in words(after.text)
-        assert number(after.text, "Expired memories") == "0"
+        mei.post("/ui/review/expired")
+        assert number(mei.get("/ui").text, "Expired memories") == "0"
         assert ledger.get("calm")["status"] == "retired"
-        undo = re.search(r'<form method="post" action="([^"]+)">(.*?)</form>', after.text, re.DOTALL)
-        assert undo is not None
-        fields = dict(re.findall(r'name="([^"]+)" value="([^"]*)"', undo[0]))
-        restored = mei.post(unescape(undo[1]), {name: unescape(value) for name, value in fields.items()})
-        assert restored.status_code == 200
-        assert number(restored.text, "Expired memories") == "1"
-        assert "None of your memories" not in words(mei.get("/ui/clean").text)
 
 
 def day(name: str, saved: int) -> Day:
@@ -132,7 +127,9 @@ def test_many_days_are_weeks_that_lose_nothing_and_end_today() -> None:
 
 
 def test_a_figure_of_nothing_is_drawn_and_the_tallest_bar_fills_its_strip() -> None:
-    assert "<rect" not in bars(spans([{**day("2026-01-01", 0), "recalled": 0, "helpful": 0, "harmful": 0}]), words_of("en"))
+    assert "<rect" not in bars(
+        spans([{**day("2026-01-01", 0), "recalled": 0, "helpful": 0, "harmful": 0}]), words_of("en")
+    )
     drawn = bars(spans([day("2026-01-01", 5), day("2026-01-02", 10)]), words_of("en"))
     heights = [float(each) for each in re.findall(r'class="saved"[^>]* height="([\d.]+)"', drawn)]
     assert heights[0] * 2 == heights[1]

@@ -5,7 +5,6 @@ from __future__ import annotations
 from producers.web.pages import (
     audit,
     bulk,
-    cleaning,
     files,
     item,
     item_changes,
@@ -25,7 +24,6 @@ PAGES = (
     *settings.PAGES,
     *files.PAGES,
     *overview.PAGES,
-    *cleaning.PAGES,
     *new.PAGES,
     *bulk.PAGES,
     *knowledge.PAGES,
