@@ -149,11 +149,12 @@ def test_verdicts_come_with_their_cases_and_say_whether_the_item_had_been_served
 
 def test_a_form_that_is_sent_twice_counts_once_and_a_fresh_one_again(ledger: LedgerClient, ivo: Visitor) -> None:
     saved(ledger, "twice")
-    for helpful in (1, 2):
+    before = ledger.get("twice")["eval"]["helpful"]
+    for more in (1, 2):
         form = form_of(ivo.get(item_page("twice")).text, item_page("twice", "rate"))
         for _ in range(2):
             ivo.post(item_page("twice", "rate"), {**form, "verdict": "helpful", "task": "the same"})
-        assert ledger.get("twice")["eval"]["helpful"] == helpful
+        assert ledger.get("twice")["eval"]["helpful"] == before + more
 
 
 def test_retiring_is_undone_by_restoring(ledger: LedgerClient, ivo: Visitor) -> None:
@@ -304,7 +305,7 @@ HOSTILE = (
 def test_hostile_words_are_text_wherever_they_stand(ledger: LedgerClient, ivo: Visitor, hostile: str) -> None:
     name = f"hostile-{HOSTILE.index(hostile)}"
     urls = ["javascript:alert(1)", "data:text/html,<script>alert(4)</script>", " JavaScript:alert(1)", "//evil.example"]
-    owner = ledger.acting_as(user="ivo").within(trace_id=hostile.replace("\x1b", "").replace("\u0001", ""))
+    owner = ledger.acting_as(user="ivo").within(trace_id="".join(filter(str.isprintable, hostile)))
     owner.save(
         hostile,
         hostile * 2,
