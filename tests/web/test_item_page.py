@@ -176,9 +176,8 @@ def test_a_revision_changes_what_was_written_alone_and_is_undone(ledger: LedgerC
     page = revised(ivo, "revised", task="another task", reason="clearer")
     after = ledger.get("revised")
     assert after["task"] == "another task"
-    assert [after[name] for name in ("content", "tags", "scopes", "source")] == [  # type: ignore[literal-required]
-        before[name]  # type: ignore[literal-required]
-        for name in ("content", "tags", "scopes", "source")
+    assert [after[name] for name in ("content", "tags", "scopes", "source")] == [
+        before[name] for name in ("content", "tags", "scopes", "source")
     ]
     undone(ivo, page)
     assert ledger.get("revised")["task"] == before["task"]
