@@ -349,9 +349,7 @@ async def history(
     With a `limit` the latest so many of each, with `before` those of earlier positions; `shorten` leaves so many
     characters of each content, whose `length` is then that of the whole.
     """
-    return await wire.read(
-        f"{KNOWLEDGE}/{segment(id)}/history", {"limit": limit, "before": before, "shorten": shorten}
-    )
+    return await wire.read(f"{KNOWLEDGE}/{segment(id)}/history", {"limit": limit, "before": before, "shorten": shorten})
 
 
 async def lineage(wire: Wire, ref: str) -> LineageOf:

@@ -1,4 +1,4 @@
-"""The list of knowledge: filters narrow it, every state has an address, and it shows what the reader may see, as text."""
+"""The list of knowledge: filters narrow it, every state has an address, and it shows as text what the reader may see."""
 
 from __future__ import annotations
 
