@@ -1,4 +1,4 @@
-"""The list of knowledge: filters narrow it, every state has an address, and it shows as text what the reader may see."""
+"""The list of knowledge: filters narrow it, every state has an address, and what it shows is text."""
 
 from __future__ import annotations
 
