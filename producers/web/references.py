@@ -21,6 +21,7 @@ _OF_ITEMS = frozenset(
         "merged_into",
         "says_again",
         "served",
+        "shown",
         "superseded_by",
         "supersedes",
     }
@@ -125,6 +126,7 @@ RELATIONS: Mapping[str, str] = {
     "resource": "resource",
     "says_again": "said again",
     "served": "served by a recall",
+    "shown": "looked at on a page",
     "slim": "merge",
     "superseded_by": "superseded by",
     "supersedes": "later version of",

@@ -166,6 +166,7 @@ CALLS: list[tuple[str, Callable[[Any], Any], Any]] = [
     ("GET /api/sessions/s-1/context", lambda c: c.session("s-1").context(8_000, model="m"), {"messages": []}),
     ("GET /api/sessions/s-1/context", lambda c: c.tools.session_context("s-1", 8_000), {"messages": []}),
     ("GET /api/sessions/s-1/expand/m%2F1", lambda c: c.session("s-1").expand("m/1"), {"messages": []}),
+    ("GET /api/sessions/s-1/summaries", lambda c: c.session("s-1").summaries(), {"summaries": [], "overview": None}),
     ("GET /api/sessions/s-1/scratchpad", lambda c: c.session("s-1").scratchpad(), {"scratchpad": {}}),
     (
         "PATCH /api/sessions/s-1/scratchpad",

@@ -65,7 +65,7 @@ def _links(answer: LineageOf, item_id: str, direction: str) -> list[Link]:
             found[key] = Link(edge["relation"], end, 1, edge["position"], edge["time"])
         else:
             link.count, link.position, link.time = link.count + 1, edge["position"], edge["time"]
-    return sorted(found.values(), key=lambda link: (link.relation == "served", -link.position))
+    return sorted(found.values(), key=lambda link: (link.relation in ("served", "shown"), -link.position))
 
 
 def _others(edges: Iterable[Edge], item_id: str, direction: str) -> Iterable[Edge]:

@@ -1,0 +1,79 @@
+"""A trace, a message, an event: everything that it caused, in order, as far as the reader may see it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import pytest
+
+from kledger import LedgerClient
+from producers.web.rendering import page_of
+from tests.journeys.running_node import RunningNode
+from tests.web.visitor import visitor, words
+
+
+@pytest.fixture
+def ledger(shared_node: RunningNode) -> Iterator[LedgerClient]:
+    with shared_node.client() as client:
+        yield client
+
+
+def test_a_trace_shows_what_it_caused_in_order_with_links(ledger: LedgerClient, shared_node: RunningNode) -> None:
+    owner = ledger.acting_as(user="tara").within(trace_id="tara/trace 1", message_id="tara-message")
+    owner.save("The bridge of tara", "It opens at six.", ["tool"], id="taras-bridge")
+    recalled = owner.search("bridge of tara")["recall_id"]
+    owner.rate("taras-bridge", "harmful", task="crossing", outcome="wet feet")
+    owner.get("taras-bridge")
+    with visitor(shared_node.url, user="tara") as tara:
+        page = tara.get(page_of("traces", "tara/trace 1")).text
+        assert 'href="/ui/items/taras-bridge"' in page
+        assert f'href="/ui/recalls/{recalled}"' in page
+        said = words(page)
+        assert said.index("was saved") < said.index("a recall was served") < said.index("was judged")
+        assert "wet feet" in said
+        message = tara.get(re.search(r'href="(/ui/messages/[^"]+)"', page)[1]).text  # type: ignore[index]
+        assert "The bridge of tara" in words(message)
+        event = tara.get(re.search(r'href="(/ui/events/[^"]+)"', page)[1])  # type: ignore[index]
+        assert event.status_code == 200
+
+
+def test_a_long_trace_is_read_page_by_page(ledger: LedgerClient, shared_node: RunningNode) -> None:
+    owner = ledger.acting_as(user="tara").within(trace_id="long-trace")
+    owner.save_many({"task": f"stone {n}", "content": "grey", "types": ["tool"]} for n in range(130))
+    owner.list(limit=1)
+    with visitor(shared_node.url, user="tara") as tara:
+        first = tara.get("/ui/traces/long-trace").text
+        onward = re.search(r'rel="next" href="([^"]+)"', first)
+        assert onward is not None
+        second = tara.get(onward[1]).text
+    both = re.findall(r"stone (\d+)<", first + second)
+    assert both == [str(n) for n in range(130)]
+
+
+def test_an_outsider_sees_no_trace_and_nothing_of_its_items(ledger: LedgerClient, shared_node: RunningNode) -> None:
+    owner = ledger.acting_as(user="tara").within(trace_id="secret-trace", message_id="secret-message")
+    owner.save("only tara knows", "the tide", ["tool"], id="secret-tide")
+    owner.get("secret-tide")
+    with visitor(shared_node.url, user="eve") as eve:
+        for kind, name in (("traces", "secret-trace"), ("messages", "secret-message"), ("events", "nothing")):
+            answer = eve.get(page_of(kind, name))
+            assert answer.status_code == 404
+            assert "only tara knows" not in answer.text
+
+
+def test_what_is_looked_up_has_its_page_and_the_latest_recalls_and_sessions_are_listed(
+    ledger: LedgerClient, shared_node: RunningNode
+) -> None:
+    owner = ledger.acting_as(user="tilda").within(trace_id="a/b?c")
+    owner.save("The well of tilda", "It is deep.", ["tool"])
+    owner.search("the well of tilda")
+    owner.session("tildas-session").append([{"role": "user", "content": "how deep?"}])
+    owner.list(limit=1)
+    with visitor(shared_node.url, user="tilda") as tilda:
+        page = tilda.get("/ui/traces").text
+        assert "the well of tilda" in words(page)
+        assert "tildas-session" in words(page)
+        assert tilda.get("/ui/traces", kind="trace", find="a/b?c").url.raw_path == b"/ui/traces/a%2Fb%3Fc"
+    with visitor(shared_node.url, user="eve") as eve:
+        assert "tilda" not in words(eve.get("/ui/traces").text)
