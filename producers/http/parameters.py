@@ -18,7 +18,7 @@ from kledger.contract.bounds import MOST_QUERY, MOST_REASON
 from kledger.contract.errors import InvalidPayload
 from kledger.contract.knowledge import KnowledgeType
 from kledger.contract.language import Language, accepted_language
-from kledger.contract.recall import Match
+from kledger.contract.recall import Match, SearchKind
 from kledger.contract.scopes import Caller, Visibility, check_entity, check_scope
 from kledger.contract.words import RecallPath
 from kledger.requests.owners import owner_named
@@ -86,7 +86,12 @@ async def _document_id(document_id: Annotated[str, Path(description="The id; its
     return _decoded_id(document_id)
 
 
+async def _recall_id(recall_id: Annotated[str, Path(description="The id, percent-encoded")]) -> str:
+    return _decoded_id(recall_id)
+
+
 ItemId = Annotated[str, Depends(_item_id)]
+RecallId = Annotated[str, Depends(_recall_id)]
 GoalId = Annotated[str, Depends(_goal_id)]
 SessionId = Annotated[str, Depends(_session_id)]
 ProjectId = Annotated[str, Depends(_project_id)]
@@ -235,10 +240,11 @@ Before = Annotated[
 
 
 async def _owner(owner: Annotated[str | None, Query(description=_OWNER)] = None) -> str | None:
-    return _owning(owner)
+    return entity_named(owner)
 
 
-def _owning(owner: str | None) -> str | None:
+def entity_named(owner: str | None) -> str | None:
+    """An entity, `type:id` or the mail address of a user. Raises IllegalScope."""
     return None if owner is None else check_entity(str(owner_named(owner)))
 
 
@@ -284,6 +290,7 @@ class ReadQuery(FreshQuery):
         return None if self.as_of is None else moment_or_position(self.as_of, "as_of")
 
 
+_KIND = "What is recorded; `page` where a person looks, which counts for nothing"
 _MATCH = "Leave out results that cover less of the query than this share"
 
 
@@ -300,6 +307,8 @@ class SearchQuery(ReadQuery):
     visibility: Annotated[str | None, Field(description=_LABELS)] = None
     paths: RecallPath = "fused"
     record: bool = True
+    kind: Annotated[SearchKind, Field(description=_KIND)] = "search"
+    explain: Annotated[bool, Field(description="Answer why each result stands where it does (`explained`)")] = False
     route: Annotated[bool | None, Field(description="Have a model choose first; by default as the node is set up")] = (
         None
     )
@@ -310,8 +319,7 @@ class SearchQuery(ReadQuery):
 
     def owned_by(self) -> str | None:
         """Whose items alone. Raises IllegalScope."""
-        return _owning(self.owner)
+        return entity_named(self.owner)
 
 
-Search = Annotated[SearchQuery, Query()]
 Read = Annotated[ReadQuery, Query()]

@@ -15,6 +15,7 @@ from ledger.event import JsonObject
 from ledger.new_item import HELPFUL
 from projections.fold_kit.named_rows import named_rows
 from projections.fold_kit.page import one_state
+from projections.fold_kit.recalls import counts as no_look
 from projections.fold_kit.sql_text import among
 from projections.fold_kit.visibility import readers
 from projections.views.knowledge.ask import seen_by, with_times
@@ -77,7 +78,7 @@ def _found(
         ), served AS MATERIALIZED (
             SELECT m.born, r.position, {_day("r.time")} AS day,
                 m.everybody OR list_contains(m.readers, r.actor) AS counts
-            FROM recalls AS r JOIN m ON m.id = r.item_id WHERE r.org = ?
+            FROM recalls AS r JOIN m ON m.id = r.item_id WHERE r.org = ? AND {no_look("r.")}
         ), judged AS MATERIALIZED (
             SELECT m.born, f.position, {_day("f.time")} AS day, f.verdict, m.harmful >= {LAST_VERDICTS} AS doubtful
             FROM feedback AS f JOIN m ON m.id = f.knowledge_id WHERE f.org = ? AND f.verdict <> 'confirmed'

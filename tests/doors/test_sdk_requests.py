@@ -14,6 +14,7 @@ import pytest
 from kledger import AsyncLedgerClient, LedgerClient
 from kledger.client.documents import DocumentEndpoints
 from kledger.client.profiles import ProfileEndpoints
+from kledger.client.recall import RecordedRecallEndpoints
 from kledger.client.resources import ResourceEndpoints
 from kledger.client.sessions import SessionEndpoints
 from kledger.client.tools.functions import ToolEndpoints
@@ -141,6 +142,9 @@ CALLS: list[tuple[str, Callable[[Any], Any], Any]] = [
     ("GET /api/resource/code%2Fa", lambda c: c.tools.resource_get("code/a"), {"id": "code/a"}),
     ("POST /api/memory/recall", lambda c: c.tools.memory_recall("回滚", "s-1"), {"text": "", "position": 9}),
     ("POST /api/memory/recall", lambda c: c.recall("回滚", layers=["semantic"]), {"text": "", "position": 9}),
+    ("GET /api/recalls", lambda c: c.recalls.list(kind="page", item="k/1", since=4), FOUND),
+    ("GET /api/recalls/r%2F1", lambda c: c.recalls.get("r/1"), {"recall_id": "r/1", "results": []}),
+    ("GET /api/knowledge/k%2F1/recalls", lambda c: c.recalls.of("k/1", limit=3), FOUND),
     ("GET /api/recall/startup", lambda c: c.tools.knowledge_startup("回滚", 3), {"prompt": "", "position": 9}),
     ("POST /api/goals/g%2F1/focus", lambda c: c.tools.goal_focus("g/1", "回滚"), {"goal_id": "g/1", "position": 9}),
     ("GET /api/v1/memories/user/prompt", lambda c: c.profiles.prompt("user"), {"prompt": "<!-- … -->"}),
@@ -247,6 +251,7 @@ def test_every_endpoint_of_the_clients_is_called_above() -> None:
         "tools": ToolEndpoints,
         "resources": ResourceEndpoints,
         "documents": DocumentEndpoints,
+        "recalls": RecordedRecallEndpoints,
     }
     for part, endpoints in parts.items():
         public += [f"{part}.{name}" for name in vars(endpoints) if not name.startswith("_")]
@@ -264,6 +269,7 @@ def test_every_endpoint_of_the_clients_is_called_above() -> None:
         "profiles",
         "resources",
         "documents",
+        "recalls",
         "tools",
         "close",
     }

@@ -15,6 +15,7 @@ from kledger.contract.scopes import Caller
 from kledger.contract.words import MemoryConcern, MemoryLayer
 from ledger.event import JsonObject
 from projections.fold_kit.named_rows import named_rows
+from projections.fold_kit.recalls import counts
 from projections.fold_kit.visibility import readers, shared
 from projections.views.knowledge.ask import microseconds, seen_by
 
@@ -44,7 +45,7 @@ def in_conflict(table: str = "m.", seen: str | None = None) -> str:
 
 def never_recalled(table: str = "m.") -> str:
     """The predicate of items that no recall has served to a reader."""
-    served = f"r.org = {table}org AND r.item_id = {table}id AND {by_a_reader(table)}"
+    served = f"r.org = {table}org AND r.item_id = {table}id AND {counts('r.')} AND {by_a_reader(table)}"
     return f"NOT EXISTS (FROM recalls AS r WHERE {served})"
 
 
@@ -102,7 +103,7 @@ COMMENT ON COLUMN memory_health.expired IS 'Short memories that are over and not
 COMMENT ON COLUMN memory_health.proposed IS 'Memories that wait for a coordinator of their project';
 COMMENT ON COLUMN memory_health.conflicting IS 'Memories in recall that are a side of an unresolved conflict';
 COMMENT ON COLUMN memory_health.promoted IS 'Memories in recall that were short once';
-COMMENT ON COLUMN memory_health.never_recalled IS 'Memories in recall that no recall has served';
+COMMENT ON COLUMN memory_health.never_recalled IS 'Memories in recall that no recall has served, looks at a page aside';
 """
 
 
