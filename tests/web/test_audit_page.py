@@ -56,7 +56,7 @@ def ran(operator: Visitor, kind: str) -> tuple[str, httpx.Response]:
 
 def test_a_rebuild_is_watched_to_its_end_and_says_that_every_view_is_equal(operator: Visitor) -> None:
     told, page = ran(operator, "rebuild")
-    assert "Rebuild: done" in told
+    assert "Rebuild: finished" in told
     assert "Every view is equal to what the log gives." in told
     assert "the new views are served" in told
     assert "Certificate:" in told
@@ -112,6 +112,19 @@ def test_a_proof_of_an_item_is_a_file_that_is_checked_without_the_log(operator: 
     checked = check_proof(answer.json())
     assert answer.json()["about"]["knowledge"] == "deploy/夜"
     assert checked.holds
+
+
+def test_the_page_of_an_item_leads_the_operator_to_its_proof_and_nobody_else(
+    node: RunningNode, operator: Visitor
+) -> None:
+    address = "/ui/items/deploy%2F%E5%A4%9C?show=lineage"
+    link = re.search(r'href="(/ui/audit/proof[^"]+)"', operator.get(address).text)
+    assert link is not None
+    assert operator.get(link[1]).json()["about"]["knowledge"] == "deploy/夜"
+    with visitor(node.url, user="ann") as ann:
+        page = ann.get(address)
+        assert page.status_code == 200
+        assert "/ui/audit/proof" not in page.text
 
 
 def test_a_proof_of_nothing_is_refused_in_words(operator: Visitor) -> None:

@@ -29,8 +29,8 @@ DECISIONS: tuple[tuple[str, dict[str, str]], ...] = (
     ("slims", {"what": "apply"}),
     ("slims", {"what": "reject"}),
     ("slims", {"what": "revert"}),
-    ("approvals", {"what": "approve"}),
-    ("approvals", {"what": "reject"}),
+    ("approvals", {"what": "approve", "version": "1"}),
+    ("approvals", {"what": "reject", "version": "1"}),
     ("held", {"what": "release"}),
     ("held", {"what": "drop"}),
 )
@@ -152,6 +152,17 @@ def test_a_conflict_is_merged_in_words_of_ones_own_and_that_is_undone(
     undone(ana, page)
     assert anas.get(oil)["content"] == "The lamp burns oil, at night."
     assert anas.get(electric)["status"] == "active"
+
+
+def test_a_merge_that_was_revised_since_is_not_undone_over_the_revision(
+    node: RunningNode, ana: Visitor, anas: LedgerClient
+) -> None:
+    oil, electric, named = lamps(node, anas)
+    decided(ana, "conflicts", id=named, winner=oil, what="merge", content="Oil until May, then electric.")
+    anas.revise(oil, content="Oil until June, then electric.")
+    undo = {"restore": electric, "revert": oil, "to": "1"}
+    assert ana.post("/ui/review/conflicts/undo", undo).status_code == 409
+    assert anas.get(oil)["content"] == "Oil until June, then electric."
 
 
 def test_both_sides_of_a_conflict_may_hold(node: RunningNode, ana: Visitor, anas: LedgerClient) -> None:
@@ -290,7 +301,7 @@ def test_a_member_who_is_no_coordinator_sees_the_proposal_without_a_form_and_dec
         assert "Each change has a reviewer." in page
         assert "A coordinator of the project decides on this." in words(page)
         assert 'value="approve"' not in page
-        assert moe.post("/ui/review/approvals", {"id": memory, "what": "approve"}).status_code == 403
+        assert moe.post("/ui/review/approvals", {"id": memory, "version": "1", "what": "approve"}).status_code == 403
     assert ledger.get(memory)["status"] == "proposed"
 
 
@@ -369,8 +380,13 @@ def test_who_has_no_part_in_it_sees_nothing_of_what_waits_and_every_decision_is_
 def test_a_decision_that_is_none_is_refused_and_changes_nothing(ana: Visitor, ledger: LedgerClient) -> None:
     before = ledger.status()["stream"]["head"]
     for what in ("conflicts", "evolutions", "slims", "approvals", "held", "refused"):
-        assert ana.post(f"/ui/review/{what}", {"id": "x", "position": "1", "what": "<b>"}).status_code == 422, what
-    assert ana.post("/ui/review/refused", {"position": "the first", "what": "retry"}).status_code == 422
+        assert (
+            ana.post(f"/ui/review/{what}", {"id": "x", "position": "1", "version": "1", "what": "<b>"}).status_code
+            == 422
+        ), what
+    for number in ("the first", "", "-1", "1" * 5_000):
+        assert ana.post("/ui/review/refused", {"position": number, "what": "retry"}).status_code == 422
+        assert ana.post("/ui/review/conflicts/undo", {"revert": "x", "to": number}).status_code == 422
     assert ledger.status()["stream"]["head"] == before
 
 

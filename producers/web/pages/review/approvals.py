@@ -15,7 +15,7 @@ from kledger.contract.errors import InvalidPayload, LedgerError
 from kledger.contract.projects import projects_among
 from producers.web.differences import Part, differences
 from producers.web.pages.review.items import items_of
-from producers.web.pages.review.tab import REVIEW, Tab, decided, offset, reason
+from producers.web.pages.review.tab import REVIEW, Tab, decided, offset, reason, whole_number
 from producers.web.site import Site, change
 from producers.web.visit import Visit
 
@@ -78,8 +78,8 @@ async def _coordinates(visit: Visit, project: str) -> bool:
 
 async def decide(_: Site, visit: Visit) -> Response:
     """Approve the version that was read, or reject it with a reason."""
-    id, stated, words = visit.said("id"), visit.said("version"), visit.words
-    version = int(stated) if stated.isascii() and stated.isdecimal() and len(stated) < 10 else None
+    id, words = visit.said("id"), visit.words
+    version = whole_number(visit, "version")
     match visit.said("what"):
         case "approve":
             done = await visit.ledger.approve(id, expected_version=version, reason=reason(visit))

@@ -13,7 +13,7 @@ from kledger.answers.models import Conflict, ConflictStatus
 from kledger.contract.errors import InvalidPayload
 from producers.web.differences import Part, differences
 from producers.web.pages.review.items import items_of
-from producers.web.pages.review.tab import REVIEW, Tab, decided, offset, reason
+from producers.web.pages.review.tab import REVIEW, Tab, decided, offset, reason, whole_number
 from producers.web.site import Site, change
 from producers.web.visit import Visit
 
@@ -73,10 +73,10 @@ async def decide(_: Site, visit: Visit) -> Response:
 
 
 async def undo(_: Site, visit: Visit) -> Response:
-    """Bring back what a decision retired, and what it wrote anew; the conflict stays decided."""
-    to = visit.said("to")
-    if (merged := visit.said("revert")) and to.isascii() and to.isdecimal():
-        await visit.ledger.revert(merged, int(to))
+    """Bring back what a decision retired, and what it wrote anew unless it was changed since; it stays decided."""
+    if merged := visit.said("revert"):
+        before = whole_number(visit, "to")
+        await visit.ledger.revert(merged, before, expected_version=before + 1)
     if retired := visit.said("restore"):
         await visit.ledger.restore(retired)
     visit.notify(visit.words("Both items are again what they were; the conflict stays decided."))

@@ -24,6 +24,7 @@ async def shown(visit: Visit) -> Mapping[str, Any]:
         "total": listed["total"],
         "rows": listed["results"],
         "preview": preview,
+        "tasks": {one["id"]: one["task"] for one in listed["results"]},
         "size": PER_PAGE,
         "offset": offset(visit),
     }
