@@ -331,28 +331,35 @@ class RatedMany(TypedDict):
     position: int
 
 
+ItemChange = Literal[
+    "saved",
+    "revised",
+    "scored",
+    "retired",
+    "restored",
+    "shared",
+    "evolved",
+    "reverted",
+    "absorbed",
+    "merged",
+    "unmerged",
+    "promoted",
+    "expired",
+    "approved",
+    "rejected",
+    "superseded",
+]
+"""What made a version of an item."""
+
+
 class ItemVersion(TypedDict):
-    """One version of an item: what it said from `valid_from` up to `valid_to`, null while it holds."""
+    """One version of an item: what it said from `valid_from` up to `valid_to`, null while it holds.
+
+    `reason` is why it was made, where somebody said so; `length` the characters of a content that was shortened.
+    """
 
     version: int
-    change: Literal[
-        "saved",
-        "revised",
-        "scored",
-        "retired",
-        "restored",
-        "shared",
-        "evolved",
-        "reverted",
-        "absorbed",
-        "merged",
-        "unmerged",
-        "promoted",
-        "expired",
-        "approved",
-        "rejected",
-        "superseded",
-    ]
+    change: ItemChange
     types: list[str]
     task: str
     content: str
@@ -372,6 +379,8 @@ class ItemVersion(TypedDict):
     trace_id: str | None
     message_id: str | None
     event_id: str
+    reason: NotRequired[str]
+    length: NotRequired[int]
     acl: NotRequired[list[AclEntry]]
     memory: NotRequired[ItemMemory]
     supersedes: NotRequired[str]
@@ -379,7 +388,7 @@ class ItemVersion(TypedDict):
 
 
 class History(Answered):
-    """Every version of an item and every verdict on it, oldest first."""
+    """The versions of an item and the verdicts on it, oldest first; with a limit the latest so many of each."""
 
     id: str
     versions: list[ItemVersion]

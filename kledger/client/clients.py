@@ -13,6 +13,8 @@ from kledger.client.evolutions import EvolutionEndpoints
 from kledger.client.faces import AsyncFace, Portal, SyncFace
 from kledger.client.knowledge import KnowledgeEndpoints
 from kledger.client.memory import MemoryEndpoints
+from kledger.client.overview.bulk import BulkEndpoints
+from kledger.client.overview.reading import OverviewEndpoints
 from kledger.client.pages import AsyncEveryResource, AsyncItems, SyncEveryResource, SyncItems
 from kledger.client.profiles import ProfileEndpoints
 from kledger.client.projects import ProjectEndpoints
@@ -28,6 +30,8 @@ from kledger.client.wire import Wire
 
 class LedgerEndpoints(
     KnowledgeEndpoints,
+    OverviewEndpoints,
+    BulkEndpoints,
     MemoryEndpoints,
     SearchableEndpoints,
     SharingEndpoints,
@@ -110,6 +114,13 @@ class AsyncLedgerClient(AsyncItems, LedgerEndpoints):
         retry_for: float | None = None,
     ) -> None:
         super().__init__(Wire(Connection(url, timeout, retries, read_your_writes, token, retry_for=retry_for)))
+
+    @classmethod
+    def over(cls, wire: Wire) -> Self:
+        """A client that speaks through a wire that is there already."""
+        client = cls.__new__(cls)
+        AsyncItems.__init__(client, wire)
+        return client
 
     @property
     def profiles(self) -> AsyncProfiles:

@@ -20,7 +20,6 @@ from projections.fold_kit.named_rows import named_rows
 from projections.fold_kit.sql_text import among
 from projections.fold_kit.visibility import read_by
 from projections.search.explained import explained
-from projections.search.layers import layer_of
 from projections.search.match import Matches, Passages, passages
 from projections.search.neighbours import neighbours, traces_of
 from projections.search.placed import placed_by_scope
@@ -31,6 +30,7 @@ from projections.vectors.embedding.weights import HASHED_VECTOR_WEIGHT
 from projections.vectors.feed import VectorFeed
 from projections.vectors.store.port import Found, Only, SearchOptions
 from projections.views.knowledge.ask import ITEM_COLUMNS, item_of, scopes_of
+from projections.views.knowledge.layers import layer_of
 from projections.views.knowledge.lives import over_among
 from projections.views.knowledge.memory_fields import is_short
 from projections.views.scope_types.ask import priorities
@@ -52,7 +52,8 @@ class Asked:
     """A search. `as_of` is a log position; `lacking` is called where the result is degraded.
 
     With `since`, a log position, the RECENT best versions made after it are candidates too. `layers` reads these alone.
-    `explain` is called with why the results are what they are.
+    `explain` is called with why the results are what they are. Each path has `candidates` at least: where `readable`
+    leaves many out, more are needed.
     """
 
     org: str
@@ -70,6 +71,7 @@ class Asked:
     since: int | None = None
     layers: Collection[RecallLayer] | None = None
     explain: Callable[[SearchExplained], None] | None = None
+    candidates: int = LEAST_CANDIDATES
 
 
 class Searcher:
@@ -168,7 +170,7 @@ class Searcher:
         """What the paths of the vector process find."""
         if asked.paths == "recency":
             return []
-        most = max(LEAST_CANDIDATES, 2 * asked.top_k)
+        most = max(asked.candidates, 2 * asked.top_k)
         options = SearchOptions(list(asked.visible), list(asked.types or []), most, asked.as_of, asked.only or {})
         answer = await self._feed.search(asked.query, options, asked.paths)
         if answer.lacking is not None and asked.lacking is not None:

@@ -49,6 +49,13 @@ CALLS: list[tuple[str, Callable[[Any], Any], Any]] = [
     ("POST /api/knowledge/k-1/restore", lambda c: c.restore("k-1"), SAVED),
     ("GET /api/knowledge/a%2Fb%20%3F", lambda c: c.get("a/b ?", as_of="2026-03-05T12:00:00Z"), {"id": "a/b ?"}),
     ("GET /api/knowledge", lambda c: c.list(limit=3, scopes=["user:ann"], status="all"), FOUND),
+    ("GET /api/knowledge", lambda c: c.list(tags=["db"], layers=["plain"], since=None, sort="helpful"), FOUND),
+    ("GET /api/knowledge/facets", lambda c: c.facets(tags=["db"], min_score=2), {"total": 0}),
+    ("GET /api/overview", lambda c: c.overview(days=7), {"total": 0}),
+    ("GET /api/knowledge/changes", lambda c: c.changes(after=7, limit=2), {"changes": [], "next": 7, "position": 7}),
+    ("POST /api/knowledge/bulk", lambda c: c.bulk("retire", ["k-1"], reason="old"), {"bulk_id": None, "position": 7}),
+    ("GET /api/knowledge/bulk/bulk-1", lambda c: c.bulk_get("bulk-1"), {"bulk_id": "bulk-1", "items": []}),
+    ("POST /api/knowledge/bulk/bulk-1/revert", lambda c: c.revert_bulk("bulk-1", reason="no"), {"position": 8}),
     ("GET /api/knowledge/k-1/history", lambda c: c.history("k-1"), {"id": "k-1"}),
     (
         "PUT /api/knowledge/k-1/acl",
@@ -181,6 +188,9 @@ CALLS: list[tuple[str, Callable[[Any], Any], Any]] = [
     ("GET /api/admin/refused", lambda c: c.refused(after=3, limit=5, code="unfoldable"), {"refused": []}),
     ("POST /api/admin/refused/7/retry", lambda c: c.retry_parked(7), JOB),
     ("POST /api/admin/refused/7/dismiss", lambda c: c.dismiss_parked(7), {"position": 7}),
+    ("GET /api/admin/jobs", lambda c: c.jobs(), {"jobs": []}),
+    ("GET /api/admin/certificates", lambda c: c.certificates(), {"checkpoints": [], "certificates": []}),
+    ("GET /api/admin/columns", lambda c: c.columns(), {"relations": []}),
     ("GET /api/admin/jobs/j%2F1", lambda c: c.job("j/1"), JOB),
     ("GET /api/admin/jobs/j-2", lambda c: c.wait_job("j-2"), {**JOB, "state": "done", "result": {}}),
 ]
