@@ -84,7 +84,7 @@ def routes(app: FastAPI, mcp: str) -> APIRouter:
 
 
 def reference_page(document: dict[str, Any]) -> str:
-    """The whole page of an OpenAPI document."""
+    """The whole page of an OpenAPI document. Its links are relative: the pages for people show it too."""
     operations = [
         (method, path, operation)
         for path, item in document["paths"].items()
@@ -95,7 +95,7 @@ def reference_page(document: dict[str, Any]) -> str:
     parts = [
         f"<h1>{escape(info['title'])} {escape(info['version'])}</h1>",
         f"<p>{escape(info.get('description', ''))}</p>",
-        '<p><a href="/openapi.json">The same as an OpenAPI document</a>, <a href="/">what is where</a></p>',
+        '<p><a href="openapi.json">The same as an OpenAPI document</a>, <a href="./">what is where</a></p>',
         _table(
             ("endpoint", "does"),
             (

@@ -69,6 +69,7 @@ from producers.operations.profiles.registration import keep_registered
 from producers.operations.publish import publish
 from producers.operations.recording import recorded_from_environment
 from producers.operations.sealing import SealingLedger
+from producers.web.addresses import HOME
 from projections.engine.own_threads import end_without_them
 from projections.engine.view import View
 from projections.live.persons import PersonsOfItems
@@ -133,7 +134,8 @@ async def _run(settings: NodeSettings) -> None:
     async with node(settings, stopping.is_set) as address:
         collect_seldom()
         sys.stdout.write(
-            f"kledger is ready: http://{address.http} · nats {address.nats} · data {settings.data.resolve()}"
+            f"kledger is ready: http://{address.http} · page http://{address.http}{HOME}"
+            f" · nats {address.nats} · data {settings.data.resolve()}"
             + (f" · quack port {address.quack}" if address.quack else "")
             + "\n"
         )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from producers.web.pages import files, knowledge, overview, settings, sign_in
+from producers.web.pages import files, knowledge, overview, reference, settings, sign_in
 
 PAGES = (
     *sign_in.PAGES,
@@ -10,5 +10,6 @@ PAGES = (
     *files.PAGES,
     *overview.PAGES,
     *knowledge.PAGES,
+    *reference.PAGES,
 )
 """Every address, the more specific ones first."""
