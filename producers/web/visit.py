@@ -16,7 +16,7 @@ from producers.web.sessions import Notice, Session
 from producers.web.words import Words, words_of
 
 Theme = Literal["auto", "light", "dark"]
-_MOST_TEXT = 4_000
+MOST_TEXT = 4_000
 """Characters of one parameter; longer texts are sent in a form."""
 
 
@@ -72,8 +72,8 @@ class Visit:
     def text(self, name: str) -> str | None:
         """A parameter of the address, without blanks around it; None where it is absent or empty."""
         value = self.request.query_params.get(name, "").strip()
-        if len(value) > _MOST_TEXT:
-            raise InvalidPayload(f"{name} has more than {_MOST_TEXT:,} characters", errors=[])
+        if len(value) > MOST_TEXT:
+            raise InvalidPayload(f"{name} has more than {MOST_TEXT:,} characters", errors=[])
         return value or None
 
     def texts(self, name: str) -> list[str]:

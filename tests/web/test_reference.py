@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from urllib.parse import urljoin
 
 from producers.access.tokens import create_token
 from tests.doors.test_http_pages import Page
@@ -11,7 +10,7 @@ from tests.journeys.running_node import RunningNode, running
 from tests.web.visitor import visitor
 
 
-def test_who_is_signed_in_with_a_token_reads_the_reference_and_follows_its_links(tmp_path: Path) -> None:
+def test_who_is_signed_in_with_a_token_reads_the_reference(tmp_path: Path) -> None:
     data = tmp_path / "data"
     data.mkdir()
     _, token = create_token(data, {"user": ["ada"]}, "agent")
@@ -19,20 +18,10 @@ def test_who_is_signed_in_with_a_token_reads_the_reference_and_follows_its_links
         answer = ada.get("/ui/reference")
         assert answer.status_code == 200
         assert "POST /api/knowledge" in answer.text
-        links = [urljoin("/ui/reference", link) for link in Page(answer.text).links if not link.startswith("#")]
-        for link in links:
-            assert ada.get(link).status_code == 200, link
+        anchors = {link[1:] for link in Page(answer.text).links if link.startswith("#")}
+        assert len(anchors) > 40
+        assert anchors <= set(Page(answer.text).ids)
         assert ada.get("/ui/openapi.json").json()["info"]["title"] == "Knowledge Ledger"
-
-
-def test_the_reference_runs_no_script_and_is_kept_by_no_cache(shared_node: RunningNode) -> None:
-    with visitor(shared_node.url) as person:
-        answer = person.get("/ui/reference")
-    policy = answer.headers["Content-Security-Policy"]
-    assert "default-src 'none'" in policy
-    assert "unsafe" not in policy
-    assert "script-src" not in policy
-    assert answer.headers["Cache-Control"] == "no-store"
 
 
 def test_who_is_signed_out_is_asked_to_sign_in_first(shared_node: RunningNode) -> None:

@@ -12,6 +12,9 @@ if TYPE_CHECKING:
     from kledger.answers.admin import Table
 
 
+_NUMBERS = ("tinyint", "smallint", "int", "bigint", "hugeint", "u", "double", "float", "decimal")
+
+
 class FileForm(StrEnum):
     """What a file of rows may be."""
 
@@ -29,6 +32,11 @@ def encoded(result: Table, form: FileForm) -> bytes:
             return _parquet(result)
         case FileForm.JSON:
             return (json.dumps(result, ensure_ascii=False) + "\n").encode()
+
+
+def is_number(kind: str) -> bool:
+    """Whether a type of a column, as a result states it, is one of numbers."""
+    return kind.lower().startswith(_NUMBERS) and kind.lower() != "uuid"
 
 
 def _csv(result: Table) -> bytes:

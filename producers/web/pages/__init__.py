@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from producers.web.pages import files, knowledge, overview, reference, settings, sign_in
+from producers.web.pages import files, knowledge, overview, reference, settings, sign_in, sql
 
 PAGES = (
     *sign_in.PAGES,
@@ -11,5 +11,6 @@ PAGES = (
     *overview.PAGES,
     *knowledge.PAGES,
     *reference.PAGES,
+    *sql.PAGES,
 )
 """Every address, the more specific ones first."""
