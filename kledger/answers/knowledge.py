@@ -11,6 +11,7 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from kledger.answers.documents import ItemPart
+from kledger.answers.explained import SearchExplained
 from kledger.answers.models import Evolution
 from kledger.answers.parts import Answered, Count, Fault, JsonDocument, KeptAt, Position, Saved, Time, Total, Warned
 from kledger.contract.scopes import Visibility
@@ -209,7 +210,7 @@ class WholeItem(ItemFields, Answered):
     part: NotRequired[ItemPart]
 
 
-class SearchResults(Answered):
+class FoundItems(Answered):
     """What was found, best first; `recall_id` names the event that says so, null when none was kept.
 
     `routed` says whether a model chose first, where one was asked to, and `reason` why it did not.
@@ -221,6 +222,12 @@ class SearchResults(Answered):
     recall_id: str | None
     routed: NotRequired[bool]
     reason: NotRequired[str | None]
+
+
+class SearchResults(FoundItems):
+    """What a search found; `explained` is there where it was asked for."""
+
+    explained: NotRequired[SearchExplained]
 
 
 class ItemList(Answered):
@@ -386,7 +393,7 @@ class ToolMetadata(TypedDict):
     items: list[Hit] | list[ListedItem]
 
 
-class ToolSearchResults(SearchResults):
+class ToolSearchResults(FoundItems):
     """What the tool `knowledge_search` answers to a program."""
 
     metadata: ToolMetadata

@@ -13,6 +13,7 @@ from kledger.answers.parts import Moved, Saved
 from kledger.client.faces import Endpoint
 from kledger.client.wire import Wire, comma_joined, segment
 from kledger.contract.errors import InvalidPayload
+from kledger.contract.recall import SearchKind
 from kledger.contract.words import ItemFilter, RecallPath, Verdict
 
 KNOWLEDGE = "/api/knowledge"
@@ -35,16 +36,19 @@ async def search(
     as_of: Moment | None = None,
     path: RecallPath = "fused",
     record: bool = True,
+    kind: SearchKind = "search",
     route: bool | None = None,
+    explain: bool = False,
 ) -> SearchResults:
     """The best items for `query` among those that the caller may see, best first.
 
     Each has its `match`, the share of the query that it covers (0 to 1); results below `min_match` are left out. What
     answers nothing has 0.07 to 0.36 at most, the more the more items you see (`kledger.contract.recall.floor_of`).
     `types` and `visibility` (private, shared, org, public) are each any-of.
-    `as_of` answers as it was then; `path` asks one path of recall alone; `record=False` keeps no event of
-    what was served. With `route` a model chooses first (None: as the node is set up); `routed` then says whether
-    it did, and `reason` why not.
+    `as_of` answers as it was then; `path` asks one path of recall alone; `record=False` keeps no event of what was
+    served, and the `kind` `page` one that counts for nothing, for a person who looks. With `route` a model chooses
+    first (None: as the node is set up); `routed` then says whether it did, and `reason` why not.
+    With `explain` the answer says in `explained` why each result stands where it does, and what was left out.
     """
     return await wire.read(
         f"{KNOWLEDGE}/search",
@@ -59,7 +63,9 @@ async def search(
             "as_of": moment(as_of),
             "paths": path,
             "record": record,
+            "kind": None if kind == "search" else kind,
             "route": route,
+            "explain": explain or None,
         },
     )
 

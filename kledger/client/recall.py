@@ -9,7 +9,7 @@ from kledger.client.faces import Endpoint
 from kledger.client.knowledge import Moment, moment
 from kledger.client.wire import Wire, comma_joined, segment
 from kledger.contract.language import Language
-from kledger.contract.recall import RecallLayer
+from kledger.contract.recall import MessageKind, RecallLayer
 
 GOALS = "/api/goals"
 PROMPTS = "/api/prompts"
@@ -63,12 +63,13 @@ async def recall(
     budget_tokens: int | None = None,
     language: Language | None = None,
     record: bool = True,
+    kind: MessageKind = "recall",
 ) -> Recalled:
     """What is known that answers a message, with its reasons; `text` is the same for a prompt, in your language.
 
     `nothing_known` says that no result answers. With a `session` of yours, what its context holds already is left out.
     `target_agent` asks what that agent and the project know; `layers` reads these alone. `text` has at most
-    `budget_tokens`.
+    `budget_tokens`. The `kind` `page` is for a person who looks: it is recorded and counts for nothing.
     """
     asked = {
         "message": message,
@@ -82,6 +83,7 @@ async def recall(
         "budget_tokens": budget_tokens,
         "language": language,
         "record": record,
+        "kind": None if kind == "recall" else kind,
     }
     stated = {name: value for name, value in asked.items() if value is not None}
     return await wire.read(RECALL, method="POST", body=stated)

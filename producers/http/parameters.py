@@ -18,7 +18,7 @@ from kledger.contract.bounds import MOST_QUERY, MOST_REASON
 from kledger.contract.errors import InvalidPayload
 from kledger.contract.knowledge import KnowledgeType
 from kledger.contract.language import Language, accepted_language
-from kledger.contract.recall import Match
+from kledger.contract.recall import Match, SearchKind
 from kledger.contract.scopes import Caller, Visibility, check_entity, check_scope
 from kledger.contract.words import RecallPath
 from kledger.requests.owners import owner_named
@@ -261,6 +261,7 @@ class ReadQuery(FreshQuery):
         return None if self.as_of is None else moment_or_position(self.as_of, "as_of")
 
 
+_KIND = "What is recorded; `page` where a person looks, which counts for nothing"
 _MATCH = "Leave out results that cover less of the query than this share"
 
 
@@ -277,6 +278,8 @@ class SearchQuery(ReadQuery):
     visibility: Annotated[str | None, Field(description=_LABELS)] = None
     paths: RecallPath = "fused"
     record: bool = True
+    kind: Annotated[SearchKind, Field(description=_KIND)] = "search"
+    explain: Annotated[bool, Field(description="Answer why each result stands where it does (`explained`)")] = False
     route: Annotated[bool | None, Field(description="Have a model choose first; by default as the node is set up")] = (
         None
     )

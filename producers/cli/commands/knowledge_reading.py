@@ -11,6 +11,7 @@ from rich.text import Text
 from kledger.contract.words import ItemFilter, RecallPath
 from ledger.new_item import CONFIDENCE, SCORE, helped_and_harmed
 from producers.cli import reading
+from producers.cli.explained import explanation
 from producers.cli.screen import Rows, counted, facts, plain, short_time, snippet, table, words
 from producers.cli.session import KNOWLEDGE, Answer, Session, as_caller
 
@@ -30,7 +31,11 @@ def search(
     as_of: reading.AsOf = None,
     path: Annotated[RecallPath, typer.Option(help="Ask one path of recall alone.")] = "fused",
     record: Annotated[bool, typer.Option(help="Keep an event of what was served.")] = True,
+    kind: Annotated[
+        Literal["search", "page"], typer.Option(help="Of the event: page, where a person looks.")
+    ] = "search",
     route: Annotated[bool | None, typer.Option(help="Have a model choose first.  [as the node is set up]")] = None,
+    explain: Annotated[bool, typer.Option("--explain", help="Say why each item stands where it does.")] = False,
     full: Annotated[bool, typer.Option("--full", help="Show each content whole.")] = False,
     trace: reading.Trace = None,
     message: reading.Message = None,
@@ -50,7 +55,9 @@ def search(
         as_of=reading.moment(as_of),
         path=path,
         record=record,
+        kind=kind,
         route=route,
+        explain=explain,
     )
     shown = Group(*(_whole(rank, item) for rank, item in enumerate(answer["results"], 1))) if full else _hits(answer)
     summary = f"{counted(answer['count'], 'item')}, as of position {answer['position']}"
@@ -58,7 +65,10 @@ def search(
         summary += (
             "; chosen by a model" if answer["routed"] else f"; not chosen by a model: {plain(answer.get('reason'))}"
         )
-    return Answer(answer, Group(shown, summary) if answer["results"] else f"nothing found; {summary}")
+    said: list[RenderableType] = [shown, summary] if answer["results"] else [f"nothing found; {summary}"]
+    if "explained" in answer:
+        said.append(explanation(answer["explained"]))
+    return Answer(answer, Group(*said))
 
 
 def _hits(answer: SearchResults) -> Rows:

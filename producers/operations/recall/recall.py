@@ -73,7 +73,7 @@ async def recall(
     if asked.record and is_recorded(desk.recorded, caller):
         items = [item for item in results if item["layer"] != "working"]
         event = recall_event(
-            *(desk, caller, lineage, "recall", asked.message, items, found["position"]),
+            *(desk, caller, lineage, asked.kind, asked.message, items, found["position"]),
             session=asked.session,
             language=language,
             intent=intent,

@@ -10,9 +10,10 @@ from datetime import datetime
 
 import structlog
 
+from kledger.answers.explained import SearchExplained
 from kledger.contract.errors import InvalidPayload, LedgerError
 from kledger.contract.language import Language
-from kledger.contract.recall import Intent, RecallKind, RecallLayer
+from kledger.contract.recall import Intent, RecallKind, RecallLayer, SearchKind
 from kledger.contract.scopes import Caller
 from kledger.contract.seal_mark import MARK
 from kledger.contract.words import RecallPath
@@ -25,6 +26,7 @@ from producers.operations.publish import event_id, publish
 from producers.operations.recall.routing import Routing, routed
 from producers.operations.recording import is_recorded
 from projections.search.ask import Asked
+from projections.search.explained import chosen_of
 from projections.views.knowledge import ask
 
 RECALL_PATIENCE = 2.0
@@ -50,14 +52,18 @@ async def search(
     layers: Collection[RecallLayer] | None = None,
     since: int | None = None,
     record: bool = True,
+    kind: SearchKind = "search",
     route: bool | None = None,
+    explain: bool = False,
     freshness: Freshness = ANY,
 ) -> JsonObject:
-    """The best matches among the items visible to the caller (SearchResults); what was served is recorded as an event.
+    """The best matches among the items visible to the caller (SearchResults); what was served is recorded as an event
+    of this kind.
 
     What matches less than `min_match` is left out (None: the floor for as many items as the caller sees). With `route`
-    (None: the node's default) a model picks first; the answer says whether it did. `position` is the least position of
-    all parts that answered: the answer reflects all events up to it.
+    (None: the node's default) a model picks first; the answer says whether it did. With `explain` it says in
+    `explained` why each result stands where it does. `position` is the least position of all parts that answered: the
+    answer reflects all events up to it.
 
     Raises InvalidPayload (empty query, as_of), ViewBehind. A search also works while the broker is unavailable.
     """
@@ -71,6 +77,7 @@ async def search(
     position = reached if then is None else min(reached, then)
     results: list[JsonObject] = []
     choice: Routing | None = None
+    told: list[SearchExplained] = []
 
     least = await desk.searcher.floor(desk.org, caller.searched_scopes()) if min_match is None else min_match
 
@@ -93,11 +100,12 @@ async def search(
             readable=None if then is None else readable,  # items that are no longer readable stay hidden
             lacking=freshness.note,
             only={"owner": [] if owner is None else [owner], "visibility": visibility},
+            explain=told.append if explain else None,
         )
         return await desk.searcher.search(asked)
 
     began = time.perf_counter()
-    if then != 0:
+    if then != 0 or explain:
         with tracing.span("search", kledger__paths=paths):
             if desk.routing if route is None else route:
                 results, choice = await routed(desk, query, top_k, ranked)
@@ -107,9 +115,15 @@ async def search(
     desk.tally.took("search", time.perf_counter() - began)
     recall_id = None
     if record and is_recorded(desk.recorded, caller):
-        recall_id = await keep(desk, recall_event(desk, caller, lineage, "search", query, results, position))
+        recall_id = await keep(desk, recall_event(desk, caller, lineage, kind, query, results, position))
     chosen = {} if choice is None else {"routed": choice.routed, "reason": choice.reason}
-    return {"results": results, "count": len(results), "position": position, "recall_id": recall_id, **chosen}
+    why = {"explained": _explained(told[-1], results, choice)} if explain else {}
+    return {"results": results, "count": len(results), "position": position, "recall_id": recall_id, **chosen, **why}
+
+
+def _explained(told: SearchExplained, results: Sequence[JsonObject], choice: Routing | None) -> SearchExplained:
+    """Why these are the results, where a model may have chosen among what was ranked."""
+    return told if choice is None else chosen_of(told, results, by_a_model=choice.routed)
 
 
 def check_query(query: str) -> None:

@@ -14,6 +14,7 @@ from kledger.contract.scopes import Caller
 from kledger.contract.words import MemoryConcern, MemoryLayer
 from ledger.event import JsonObject
 from projections.fold_kit.named_rows import named_rows
+from projections.fold_kit.recalls import counts
 from projections.fold_kit.visibility import readers, shared
 from projections.views.knowledge.ask import microseconds, seen_by
 
@@ -39,7 +40,9 @@ _BY_A_READER = (
 CONCERNS: dict[MemoryConcern, str] = {
     "conflicting": f"EXISTS ({_OPEN})",
     "promoted": "EXISTS (FROM knowledge_versions AS v WHERE v.org = m.org AND v.id = m.id AND v.change = 'promoted')",
-    "never_recalled": f"NOT EXISTS (FROM recalls AS r WHERE r.org = m.org AND r.item_id = m.id AND {_BY_A_READER})",
+    "never_recalled": (
+        f"NOT EXISTS (FROM recalls AS r WHERE r.org = m.org AND r.item_id = m.id AND {counts('r.')} AND {_BY_A_READER})"
+    ),
 }
 """What may be said of a memory m that is in recall."""
 
@@ -74,7 +77,7 @@ COMMENT ON COLUMN memory_health.expired IS 'Short memories that are over and not
 COMMENT ON COLUMN memory_health.proposed IS 'Memories that wait for a coordinator of their project';
 COMMENT ON COLUMN memory_health.conflicting IS 'Memories in recall that are a side of an unresolved conflict';
 COMMENT ON COLUMN memory_health.promoted IS 'Memories in recall that were short once';
-COMMENT ON COLUMN memory_health.never_recalled IS 'Memories in recall that no recall has served';
+COMMENT ON COLUMN memory_health.never_recalled IS 'Memories in recall that no recall has served, looks at a page aside';
 """
 
 

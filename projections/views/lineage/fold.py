@@ -6,12 +6,13 @@ from collections.abc import Iterator
 
 import duckdb
 
+from kledger.contract.recall import LOOK
 from ledger.events.goal import GoalFocused
 from ledger.events.recall import RecallServed
 from projections.fold_kit.decisions import Counted
 from projections.fold_kit.sql_text import Moment, Value, insert
 from projections.fold_kit.workbench import Facts, Workbench
-from projections.views.lineage.links import PREFIXES, REFERS, SERVING
+from projections.views.lineage.links import PREFIXES, REFERS, SERVING, SHOWN
 
 TABLES = """
 CREATE TABLE lineage (
@@ -21,8 +22,8 @@ CREATE TABLE lineage (
 );
 COMMENT ON TABLE lineage IS 'The links of each event: what it came from and what it refers to';
 COMMENT ON COLUMN lineage.relation IS 'trace, message, caused_by, correlation; what it refers to: resource, served
-(by a recall), injected (into a goal), evolution, undoes, absorbed, merged_into, slim, about, contradicts, chunk
-(of a document)';
+(by a recall), shown (on a page), injected (into a goal), evolution, undoes, absorbed, merged_into, slim, about,
+contradicts, chunk (of a document)';
 COMMENT ON COLUMN lineage.ref IS 'trace:ID, message:ID, event:ID, correlation:ID, resource:ID or the id of an item';
 CREATE MACRO lineage_of(asked) AS TABLE
     SELECT 'from' AS direction, relation, ref, event_id, event_type, entity, entity_id, position, time
@@ -66,7 +67,8 @@ def _rows(c: Counted) -> Iterator[tuple[Value, ...]]:
         value = getattr(c.fact, field)
         links += [(relation, PREFIXES.get(relation, ""), ref) for ref in (value or () if many else [value])]
     if isinstance(c.fact, (RecallServed, GoalFocused)):
-        links += [(SERVING[type(c.fact)], "", item.id) for item in c.fact.items]
+        looked = isinstance(c.fact, RecallServed) and c.fact.kind == LOOK
+        links += [(SHOWN if looked else SERVING[type(c.fact)], "", item.id) for item in c.fact.items]
     for relation, prefix, ref in links:
         if ref is not None:
             at = (c.position, Moment(c.stored_us), c.envelope.id, c.fact.name, c.org, c.fact.entity(), c.entity_id)

@@ -22,10 +22,13 @@ from ledger.events.knowledge import (
 from ledger.events.recall import RecallServed
 from ledger.events.statement import StatementDropped, StatementHeld, StatementReleased
 from projections.fold_kit.envelopes import named_in
+from projections.fold_kit.recalls import counts
 from projections.fold_kit.workbench import Facts, table_of
 
 SERVING: dict[type[Fact], str] = {RecallServed: "served", GoalFocused: "injected"}
 """The relation between an event that serves items and each of the items."""
+SHOWN = "shown"
+"""The same of a recall that does not count: a look at a page."""
 
 _LINKS = (
     ("trace", "trace:", "trace_id"),
@@ -92,5 +95,8 @@ def links(facts: Facts) -> str:
                 f"SELECT {row}, '{relation}', concat('{prefix}', {ref}) FROM {table_of(fact)} WHERE {is_set}"
             )
         if fact in SERVING:
-            selects.append(f"SELECT {row}, '{SERVING[fact]}', unnest(d.items).id FROM {table_of(fact)}")
+            relation = f"'{SERVING[fact]}'"
+            if fact is RecallServed:
+                relation = f"CASE WHEN {counts('d.')} THEN {relation} ELSE '{SHOWN}' END"
+            selects.append(f"SELECT {row}, {relation}, unnest(d.items).id FROM {table_of(fact)}")
     return " UNION ALL ".join(selects)
