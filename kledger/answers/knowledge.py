@@ -331,28 +331,32 @@ class RatedMany(TypedDict):
     position: int
 
 
+ItemChange = Literal[
+    "saved",
+    "revised",
+    "scored",
+    "retired",
+    "restored",
+    "shared",
+    "evolved",
+    "reverted",
+    "absorbed",
+    "merged",
+    "unmerged",
+    "promoted",
+    "expired",
+    "approved",
+    "rejected",
+    "superseded",
+]
+"""What made a version of an item."""
+
+
 class ItemVersion(TypedDict):
     """One version of an item: what it said from `valid_from` up to `valid_to`, null while it holds."""
 
     version: int
-    change: Literal[
-        "saved",
-        "revised",
-        "scored",
-        "retired",
-        "restored",
-        "shared",
-        "evolved",
-        "reverted",
-        "absorbed",
-        "merged",
-        "unmerged",
-        "promoted",
-        "expired",
-        "approved",
-        "rejected",
-        "superseded",
-    ]
+    change: ItemChange
     types: list[str]
     task: str
     content: str

@@ -13,6 +13,7 @@ from kledger.client.evolutions import EvolutionEndpoints
 from kledger.client.faces import AsyncFace, Portal, SyncFace
 from kledger.client.knowledge import KnowledgeEndpoints
 from kledger.client.memory import MemoryEndpoints
+from kledger.client.overview.reading import OverviewEndpoints
 from kledger.client.pages import AsyncEveryResource, AsyncItems, SyncEveryResource, SyncItems
 from kledger.client.profiles import ProfileEndpoints
 from kledger.client.projects import ProjectEndpoints
@@ -28,6 +29,7 @@ from kledger.client.wire import Wire
 
 class LedgerEndpoints(
     KnowledgeEndpoints,
+    OverviewEndpoints,
     MemoryEndpoints,
     SearchableEndpoints,
     SharingEndpoints,

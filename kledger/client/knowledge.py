@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from itertools import islice
-from typing import Any
+from typing import Any, TypedDict, Unpack
 
 from kledger.answers.knowledge import Changed, History, ItemList, RatedMany, SavedMany, SearchResults, WholeItem
 from kledger.answers.lineage import LineageOf
@@ -13,8 +13,8 @@ from kledger.answers.parts import Moved, Saved
 from kledger.client.faces import Endpoint
 from kledger.client.wire import Wire, comma_joined, segment
 from kledger.contract.errors import InvalidPayload
-from kledger.contract.recall import SearchKind
-from kledger.contract.words import ItemFilter, RecallPath, Verdict
+from kledger.contract.recall import ItemLayer, SearchKind
+from kledger.contract.words import ItemFilter, ItemSort, MemoryConcern, RecallPath, Verdict
 
 KNOWLEDGE = "/api/knowledge"
 ITEMS_A_BATCH = 1000  # the most that the node takes in one request
@@ -254,23 +254,78 @@ async def list_items(
     owner: str | None = None,
     visibility: Sequence[str] | None = None,
     status: ItemFilter = "active",
+    tags: Sequence[str] | None = None,
+    layers: Sequence[ItemLayer] | None = None,
+    min_score: int | None = None,
+    max_score: int | None = None,
+    since: str | datetime | None = None,
+    until: str | datetime | None = None,
+    created_by: str | None = None,
+    concern: MemoryConcern | None = None,
+    sort: ItemSort = "newest",
     as_of: Moment | None = None,
 ) -> ItemList:
-    """A page of the items that the caller may see; filters narrow it, none widens it."""
+    """A page of the items that the caller may see; filters narrow it, none widens it.
+
+    `tags` are words among an item's tags and `layers` what it is (semantic, document, plain, …), each any-of; `since`
+    and `until` are moments of its last change, `created_by` is who stated it first, `concern` is conflicting,
+    promoted or never_recalled. `sort` is newest, oldest, updated,
+    helpful or confidence; in any but newest, `next` is the `offset` of the next page.
+    """
     return await wire.read(
         KNOWLEDGE,
         {
             "limit": limit,
             "offset": offset,
             "before": before,
-            "types": comma_joined(types),
-            "scopes": comma_joined(scopes),
-            "owner": owner,
-            "visibility": comma_joined(visibility),
-            "status": status,
+            **filters(
+                types=types,
+                scopes=scopes,
+                owner=owner,
+                visibility=visibility,
+                status=status,
+                tags=tags,
+                layers=layers,
+                min_score=min_score,
+                max_score=max_score,
+                since=since,
+                until=until,
+                created_by=created_by,
+                concern=concern,
+            ),
+            "sort": sort,
             "as_of": moment(as_of),
         },
     )
+
+
+class ItemFilters(TypedDict, total=False):
+    """Which items, as `list` takes it."""
+
+    types: Sequence[str] | None
+    scopes: Sequence[str] | None
+    owner: str | None
+    visibility: Sequence[str] | None
+    status: ItemFilter
+    tags: Sequence[str] | None
+    layers: Sequence[ItemLayer] | None
+    min_score: int | None
+    max_score: int | None
+    since: str | datetime | None
+    until: str | datetime | None
+    created_by: str | None
+    concern: MemoryConcern | None
+
+
+_SEVERAL = ("types", "scopes", "visibility", "tags", "layers")
+
+
+def filters(**given: Unpack[ItemFilters]) -> dict[str, Any]:
+    """Filters as the query string has them."""
+    stated: dict[str, Any] = dict(given)
+    joined = {name: comma_joined(stated.pop(name, None)) for name in _SEVERAL}
+    joined["layer"] = joined.pop("layers")
+    return joined | stated | {name: moment(stated.get(name)) for name in ("since", "until")}
 
 
 async def history(wire: Wire, id: str) -> History:

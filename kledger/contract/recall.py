@@ -19,7 +19,9 @@ LeftOut = Literal["min_score", "negative_quality", "min_match", "other_layer", "
 """Why what a search considered is no result of it; `not_chosen` by the model that routed it."""
 SearchKind = Literal["search", "page"]
 MessageKind = Literal["recall", "page"]
-RecallLayer = Literal["working", "short", "semantic", "episodic", "procedural", "shared", "document", "plain"]
+ItemLayer = Literal["short", "semantic", "episodic", "procedural", "shared", "document", "plain"]
+"""A layer of memory, the shared memory of a project, a document, or knowledge that is none of these."""
+RecallLayer = Literal["working", ItemLayer]
 """Where a result is from: the words of the session, a layer of memory, the shared memory of a project, a document, or
 knowledge that is none of these."""
 

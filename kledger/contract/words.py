@@ -16,6 +16,8 @@ HeldStatus = Literal["held", "released", "dropped"]
 """What became of a statement that a person had retired or corrected before it was said again."""
 ImportOutcome = Literal["saved", "unchanged", "refused", "held"]
 ItemFilter = Literal["active", "retired", "merged", "expired", "proposed", "rejected", "superseded", "all"]
+ItemSort = Literal["newest", "oldest", "updated", "helpful", "confidence"]
+"""The order of a list of items."""
 ItemStatus = Literal["active", "retired", "merged", "expired", "proposed", "rejected", "superseded"]
 StartableJob = Literal["rebuild", "verify", "replay", "snapshot", "audit", "backup", "forget"]
 JobKind = Literal[StartableJob, "retry"]

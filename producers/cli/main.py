@@ -31,6 +31,7 @@ from producers.cli.commands import (
 )
 from producers.cli.commands.memory import commands as memory
 from producers.cli.commands.memory import documents, projects
+from producers.cli.commands.overview import reading as overview
 from producers.cli.examples import with_example
 from producers.cli.screen import degrade
 from producers.cli.session import AUDIT, EXIT_CODES, KNOWLEDGE, NODE
@@ -63,7 +64,20 @@ def every_command(
 
 FILES = (
     *(admin, tokens, publishers),
-    *(importing, documents, knowledge_reading, knowledge, lineage, evolutions, slims, mcp, sharing, recall, trees),
+    *(
+        importing,
+        documents,
+        knowledge_reading,
+        overview,
+        knowledge,
+        lineage,
+        evolutions,
+        slims,
+        mcp,
+        sharing,
+        recall,
+        trees,
+    ),
     *(memory, projects, sessions, profiles, resources, backup, forget, integrity, refused),
 )
 """The files that list commands, in the order of the help; each lists its own."""

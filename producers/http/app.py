@@ -25,6 +25,7 @@ from producers.http.routes import (
     extractions,
     knowledge,
     memory,
+    overview,
     profiles,
     projects,
     recall,
@@ -90,6 +91,7 @@ def routes_of(desk: Desk) -> list[BaseRoute]:
     """Every route that asks a desk for something, as an app takes it: each is whole, see `routing`."""
     routers = (
         *slims.routes(desk),
+        *overview.routes(desk),
         *knowledge.routes(desk),
         *memory.routes(desk),
         *evolutions.routes(desk),

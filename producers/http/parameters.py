@@ -6,7 +6,7 @@ import re
 import uuid
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Annotated, cast, get_args
+from typing import Annotated, TypeVar, cast, get_args
 from urllib.parse import unquote
 
 from fastapi import Depends, Path, Query
@@ -28,6 +28,7 @@ from producers.operations.desk import DEFAULT_WAIT, MAX_WAIT, Freshness
 from producers.operations.models.processes import MAX_PATIENCE
 from producers.operations.own_writes import OwnWrites, Written
 
+T = TypeVar("T")
 _PLUS_LOST = re.compile(r"(.+T.+) (\d\d:\d\d)")
 _OWNER = "`type:id`, or the mail address of a user"
 _TYPE: TypeAdapter[str] = TypeAdapter(KnowledgeType)
@@ -145,6 +146,14 @@ def moment_or_position(value: str, field: str) -> int | datetime:
 _EXAMPLE = "2026-03-05T12:00:00Z"
 
 
+def moment_alone(value: str | None, field: str) -> datetime | None:
+    """An RFC 3339 moment with its offset. Raises InvalidPayload."""
+    moment = None if value is None else moment_or_position(value, field)
+    if isinstance(moment, int):
+        raise _fault(field, f"is a number: write a moment, such as {_EXAMPLE}")
+    return moment
+
+
 async def _as_of(
     as_of: Annotated[str | None, Query(description="A log position, or an RFC 3339 moment")] = None,
 ) -> int | datetime | None:
@@ -156,6 +165,20 @@ AsOf = Annotated[int | datetime | None, Depends(_as_of)]
 
 def _parts(value: str | None) -> list[str]:
     return list(dict.fromkeys(part.strip() for part in (value or "").split(",") if part.strip()))
+
+
+def named_layers(layer: str | None, one: TypeAdapter[T], field: str = "layer") -> list[T]:
+    """`semantic,short` as layers of the type `one`. Raises InvalidPayload."""
+    try:
+        return [one.validate_python(name) for name in _parts(layer)]
+    except ValidationError as error:
+        known = ", ".join(one.json_schema()["enum"])
+        raise _fault(field, f"names {str(layer)[:100]!r}: it is {known}, or several separated by commas") from error
+
+
+def named_words(words: str | None) -> list[str]:
+    """`a,b` as words, each once."""
+    return _parts(words)
 
 
 def named_types(types: str | None, type: str | None = None, field: str = "types") -> list[str]:

@@ -20,7 +20,6 @@ from projections.fold_kit.named_rows import named_rows
 from projections.fold_kit.sql_text import among
 from projections.fold_kit.visibility import read_by
 from projections.search.explained import explained
-from projections.search.layers import layer_of
 from projections.search.match import Matches, Passages, passages
 from projections.search.neighbours import neighbours, traces_of
 from projections.search.placed import placed_by_scope
@@ -31,6 +30,7 @@ from projections.vectors.embedding.weights import HASHED_VECTOR_WEIGHT
 from projections.vectors.feed import VectorFeed
 from projections.vectors.store.port import Found, Only, SearchOptions
 from projections.views.knowledge.ask import ITEM_COLUMNS, item_of, scopes_of
+from projections.views.knowledge.layers import layer_of
 from projections.views.knowledge.lives import over_among
 from projections.views.knowledge.memory_fields import is_short
 from projections.views.scope_types.ask import priorities

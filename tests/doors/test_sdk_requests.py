@@ -48,6 +48,10 @@ CALLS: list[tuple[str, Callable[[Any], Any], Any]] = [
     ("POST /api/knowledge/k-1/restore", lambda c: c.restore("k-1"), SAVED),
     ("GET /api/knowledge/a%2Fb%20%3F", lambda c: c.get("a/b ?", as_of="2026-03-05T12:00:00Z"), {"id": "a/b ?"}),
     ("GET /api/knowledge", lambda c: c.list(limit=3, scopes=["user:ann"], status="all"), FOUND),
+    ("GET /api/knowledge", lambda c: c.list(tags=["db"], layers=["plain"], since=None, sort="helpful"), FOUND),
+    ("GET /api/knowledge/facets", lambda c: c.facets(tags=["db"], min_score=2), {"total": 0}),
+    ("GET /api/overview", lambda c: c.overview(days=7), {"total": 0}),
+    ("GET /api/knowledge/changes", lambda c: c.changes(after=7, limit=2), {"changes": [], "next": 7, "position": 7}),
     ("GET /api/knowledge/k-1/history", lambda c: c.history("k-1"), {"id": "k-1"}),
     (
         "PUT /api/knowledge/k-1/acl",

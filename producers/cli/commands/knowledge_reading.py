@@ -8,7 +8,7 @@ import typer
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from kledger.contract.words import ItemFilter, RecallPath
+from kledger.contract.words import ItemFilter, ItemSort, MemoryConcern, RecallPath
 from ledger.new_item import CONFIDENCE, SCORE, helped_and_harmed
 from producers.cli import reading
 from producers.cli.explained import explanation
@@ -109,6 +109,17 @@ def list_items(
     owner: reading.Owner = None,
     visibility: reading.Labels = None,
     status: Annotated[ItemFilter, typer.Option(help="Which items.")] = "active",
+    tag: reading.TagWords = None,
+    layer: reading.Layers = None,
+    min_score: Annotated[int | None, typer.Option(min=1, max=5, help="Only with this score or more.")] = None,
+    max_score: Annotated[int | None, typer.Option(min=1, max=5, help="Only with this score or less.")] = None,
+    since: Annotated[
+        str | None, typer.Option(help="Changed last at or after this time (2026-03-05T12:00:00Z).")
+    ] = None,
+    until: Annotated[str | None, typer.Option(help="Changed last before this time.")] = None,
+    created_by: Annotated[str | None, typer.Option(help="Stated first by this entity, such as agent:web.")] = None,
+    concern: Annotated[MemoryConcern | None, typer.Option(help="In conflict, promoted, or never recalled.")] = None,
+    sort: Annotated[ItemSort, typer.Option(help="The order.")] = "newest",
     as_of: reading.AsOf = None,
 ) -> Answer:
     """List items that the caller may see.
@@ -123,6 +134,15 @@ def list_items(
         owner=owner,
         visibility=reading.several(visibility),
         status=status,
+        tags=reading.several(tag),
+        layers=reading.layers(layer),
+        min_score=min_score,
+        max_score=max_score,
+        since=since,
+        until=until,
+        created_by=created_by,
+        concern=concern,
+        sort=sort,
         as_of=reading.moment(as_of),
     )
     wide = table("id", "task", "types", "owner", "score", "+/-", "version", right=("version",), whole=("id",))

@@ -20,27 +20,24 @@ from kledger.answers.lineage import LineageOf
 from kledger.answers.models import Reverted
 from kledger.answers.parts import Moved
 from kledger.answers.sharing import Why
-from kledger.contract.words import ItemFilter
+from kledger.contract.words import ItemSort
 from kledger.requests.knowledge import FeedbackRequest, SaveManyRequest, SaveRequest, ShareRequest, UpdateRequest
 from kledger.requests.models import RevertRequest
 from producers.http.answers import PROPOSED, UNDER_WAY, Json, ReadJson, documented, saved_item
 from producers.http.bodies import BatchRoute
+from producers.http.filters import Filters
 from producers.http.parameters import (
     AsOf,
     Before,
     Fresh,
     From,
     ItemId,
-    Labels,
     Own,
-    Owner,
     Patience,
     Read,
     Reason,
     Retry,
-    Scopes,
     Search,
-    Types,
     Who,
     named_labels,
 )
@@ -52,7 +49,6 @@ from producers.operations.knowledge import importing, reading, reverting, sharin
 from producers.operations.models.processes import PATIENCE
 from producers.operations.recall import search as recall
 from projections.fold_kit.page import Window
-from projections.views.knowledge.listing import Wanted
 
 
 def routes(desk: Desk) -> list[APIRouter]:
@@ -95,20 +91,16 @@ def _reads(desk: Desk) -> APIRouter:
         caller: Who,
         fresh: Fresh,
         as_of: AsOf,
-        types: Types,
-        scopes: Scopes,
-        owner: Owner,
-        visibility: Labels,
+        wanted: Filters,
         limit: Annotated[int, Query(ge=1, le=1_000)] = 10,
         offset: Annotated[int, Query(ge=0, le=2**31)] = 0,
         before: Before = None,
-        status: ItemFilter = "active",
+        sort: Annotated[ItemSort, Query(description="The order; in any but newest, `next` is an offset")] = "newest",
     ) -> Json:
-        """The items that the caller may see, newest first."""
-        wanted = Wanted(types, scopes, owner, visibility, status)
+        """The items that the caller may see, newest first or in another order."""
+        window = Window(limit, offset, before)
         return ReadJson(
-            await reading.list_items(desk, caller, wanted, Window(limit, offset, before), as_of=as_of, freshness=fresh),
-            fresh,
+            await reading.list_items(desk, caller, wanted, window, sort=sort, as_of=as_of, freshness=fresh), fresh
         )
 
     @router.get("/api/knowledge/{item_id}/history", responses=documented(History, 404))
