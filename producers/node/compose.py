@@ -308,8 +308,9 @@ async def _vector_settings(settings: NodeSettings, access: BrokerAccess) -> Sett
 async def _http(desk: Desk, host: str, port: int, tokens: TokenBook) -> AsyncIterator[str]:
     """Serve the HTTP interface; requests in progress are answered before the context ends."""
     limits = limits_from_environment()
+    app = create_app(desk, on_loopback=host in LOOPBACK, tokens=tokens, limits=limits)
     config = uvicorn.Config(
-        create_app(desk, on_loopback=host in LOOPBACK, tokens=tokens, limits=limits),
+        app,
         host=host,
         port=port,
         http=bounded(limits),
@@ -338,6 +339,7 @@ async def _http(desk: Desk, host: str, port: int, tokens: TokenBook) -> AsyncIte
             await asyncio.sleep(0.005)
         yield "{}:{}".format(*sock.getsockname()[:2])
     finally:
+        app.state.pages.close()  # streams that would not end by themselves
         server.should_exit = True
         with contextlib.suppress(asyncio.CancelledError):
             await serving

@@ -12,9 +12,12 @@ from starlette.requests import Request
 from kledger.client.clients import AsyncLedgerClient
 from kledger.contract.errors import InvalidPayload
 from kledger.contract.language import Language
+from producers.web.addresses import HOME, SOURCES
 from producers.web.sessions import Notice, Session
 from producers.web.words import Words, words_of
 
+FOLLOWED = (*(f"{HOME}/{name}" for name in ("knowledge", "items/", "traces/", "review")), f"{SOURCES}/")
+"""Where the addresses of pages begin that show items."""
 Theme = Literal["auto", "light", "dark"]
 MOST_TEXT = 4_000
 """Characters of one parameter; longer texts are sent in a form."""
@@ -30,6 +33,8 @@ class Visit:
     theme: Theme
     from_elsewhere: bool
     """A link on another site led here: what is shown is not recorded as read."""
+    reached: int = 0
+    """The position of the view when the visit began."""
     form: Mapping[str, list[str]] = field(default_factory=dict)
 
     @property
@@ -42,6 +47,17 @@ class Visit:
     def ledger(self) -> AsyncLedgerClient:
         """The node, asked in the name of the person."""
         return self.session.ledger.in_language(self.language)
+
+    @property
+    def position(self) -> int:
+        """What is shown is not older than this: where the view was, or what the person wrote, which reads wait for."""
+        return max(self.reached, self.session.ledger.wire.connection.written)
+
+    @property
+    def follows(self) -> bool:
+        """Whether the page shows items as they are now, so that its reader wants to know when they change."""
+        path: str = self.request.scope["path"]
+        return path.startswith(FOLLOWED) and "as_of" not in self.request.query_params
 
     @property
     def words(self) -> Words:

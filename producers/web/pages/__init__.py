@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from producers.web.pages import files, knowledge, overview, reference, settings, sign_in, sql
+from producers.web.pages import files, knowledge, live, overview, reference, settings, sign_in, sql
 
 PAGES = (
     *sign_in.PAGES,
@@ -10,6 +10,7 @@ PAGES = (
     *files.PAGES,
     *overview.PAGES,
     *knowledge.PAGES,
+    *live.PAGES,
     *reference.PAGES,
     *sql.PAGES,
 )
