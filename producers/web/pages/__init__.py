@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from producers.web.pages import files, knowledge, live, overview, reference, settings, sign_in, sql
+from producers.web.pages import files, knowledge, live, overview, reference, settings, sign_in, sql, why
 
 PAGES = (
     *sign_in.PAGES,
@@ -13,5 +13,6 @@ PAGES = (
     *live.PAGES,
     *reference.PAGES,
     *sql.PAGES,
+    *why.PAGES,
 )
 """Every address, the more specific ones first."""
