@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from itertools import pairwise
 from pathlib import Path
 
 import httpx
@@ -40,7 +41,7 @@ class Watched:
         lines = self.text.splitlines()
         return [
             orjson.loads(following.removeprefix("data: "))
-            for line, following in zip(lines, lines[1:], strict=False)
+            for line, following in pairwise(lines)
             if line == "event: changed" and following
         ]
 

@@ -1,4 +1,4 @@
-"""Why this answer: what a search considered, what each factor added, and what was left out and why; also of a recall."""
+"""Why this answer: what a search considered, what each factor added, and what was left out; also of a recall."""
 
 from __future__ import annotations
 
