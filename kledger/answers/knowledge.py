@@ -353,7 +353,10 @@ ItemChange = Literal[
 
 
 class ItemVersion(TypedDict):
-    """One version of an item: what it said from `valid_from` up to `valid_to`, null while it holds."""
+    """One version of an item: what it said from `valid_from` up to `valid_to`, null while it holds.
+
+    `reason` is why it was made, where somebody said so; `length` the characters of a content that was shortened.
+    """
 
     version: int
     change: ItemChange
@@ -376,6 +379,8 @@ class ItemVersion(TypedDict):
     trace_id: str | None
     message_id: str | None
     event_id: str
+    reason: NotRequired[str]
+    length: NotRequired[int]
     acl: NotRequired[list[AclEntry]]
     memory: NotRequired[ItemMemory]
     supersedes: NotRequired[str]
@@ -383,7 +388,7 @@ class ItemVersion(TypedDict):
 
 
 class History(Answered):
-    """Every version of an item and every verdict on it, oldest first."""
+    """The versions of an item and the verdicts on it, oldest first; with a limit the latest so many of each."""
 
     id: str
     versions: list[ItemVersion]

@@ -13,11 +13,12 @@ from kledger.client.evolutions import EvolutionEndpoints
 from kledger.client.faces import AsyncFace, Portal, SyncFace
 from kledger.client.knowledge import KnowledgeEndpoints
 from kledger.client.memory import MemoryEndpoints
+from kledger.client.overview.bulk import BulkEndpoints
 from kledger.client.overview.reading import OverviewEndpoints
 from kledger.client.pages import AsyncEveryResource, AsyncItems, SyncEveryResource, SyncItems
 from kledger.client.profiles import ProfileEndpoints
 from kledger.client.projects import ProjectEndpoints
-from kledger.client.recall import RecallEndpoints
+from kledger.client.recall import RecallEndpoints, RecordedRecallEndpoints
 from kledger.client.resources import ResourceEndpoints
 from kledger.client.searchable import SearchableEndpoints
 from kledger.client.sessions import SessionEndpoints, SessionListEndpoints
@@ -30,6 +31,7 @@ from kledger.client.wire import Wire
 class LedgerEndpoints(
     KnowledgeEndpoints,
     OverviewEndpoints,
+    BulkEndpoints,
     MemoryEndpoints,
     SearchableEndpoints,
     SharingEndpoints,
@@ -41,7 +43,7 @@ class LedgerEndpoints(
     AdminEndpoints,
     RefusedEndpoints,
 ):
-    """What a client asks of a node itself, beside its `profiles`, `resources`, `documents` and `tools`."""
+    """What a client asks of a node itself, beside its `profiles`, `resources`, `documents`, `recalls` and `tools`."""
 
 
 class AsyncProfiles(AsyncFace, ProfileEndpoints):
@@ -66,6 +68,14 @@ class AsyncDocuments(AsyncFace, DocumentEndpoints):
 
 class SyncDocuments(SyncFace, DocumentEndpoints):
     """`client.documents` of the sync client."""
+
+
+class AsyncRecalls(AsyncFace, RecordedRecallEndpoints):
+    """`client.recalls` of the async client."""
+
+
+class SyncRecalls(SyncFace, RecordedRecallEndpoints):
+    """`client.recalls` of the sync client."""
 
 
 class AsyncSession(AsyncFace, SessionEndpoints):
@@ -127,6 +137,11 @@ class AsyncLedgerClient(AsyncItems, LedgerEndpoints):
         """Documents, each of whose chunks is an item."""
         return AsyncDocuments(self._wire)
 
+    @property
+    def recalls(self) -> AsyncRecalls:
+        """What was served before, to whom, and what it said."""
+        return AsyncRecalls(self._wire)
+
     def session(self, session_id: str) -> AsyncSession:
         """One session of the caller's: what is said in it, and what of that fits a model's window."""
         return AsyncSession(replace(self._wire, session_id=session_id))
@@ -183,6 +198,11 @@ class LedgerClient(SyncItems, LedgerEndpoints):
     def documents(self) -> SyncDocuments:
         """Documents, each of whose chunks is an item."""
         return SyncDocuments(self._wire, self._portal)
+
+    @property
+    def recalls(self) -> SyncRecalls:
+        """What was served before, to whom, and what it said."""
+        return SyncRecalls(self._wire, self._portal)
 
     def session(self, session_id: str) -> SyncSession:
         """One session of the caller's: what is said in it, and what of that fits a model's window."""

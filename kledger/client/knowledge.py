@@ -33,6 +33,12 @@ async def search(
     types: Sequence[str] | None = None,
     owner: str | None = None,
     visibility: Sequence[str] | None = None,
+    scopes: Sequence[str] | None = None,
+    tags: Sequence[str] | None = None,
+    layers: Sequence[ItemLayer] | None = None,
+    since: str | datetime | None = None,
+    until: str | datetime | None = None,
+    concern: MemoryConcern | None = None,
     as_of: Moment | None = None,
     path: RecallPath = "fused",
     record: bool = True,
@@ -44,7 +50,8 @@ async def search(
 
     Each has its `match`, the share of the query that it covers (0 to 1); results below `min_match` are left out. What
     answers nothing has 0.07 to 0.36 at most, the more the more items you see (`kledger.contract.recall.floor_of`).
-    `types` and `visibility` (private, shared, org, public) are each any-of.
+    `types` and `visibility` (private, shared, org, public) are each any-of; `scopes`, `tags`, `layers`, `since`,
+    `until` and `concern` narrow it as they narrow `list`.
     `as_of` answers as it was then; `path` asks one path of recall alone; `record=False` keeps no event of what was
     served, and the `kind` `page` one that counts for nothing, for a person who looks. With `route` a model chooses
     first (None: as the node is set up); `routed` then says whether it did, and `reason` why not.
@@ -60,6 +67,12 @@ async def search(
             "types": comma_joined(types),
             "owner": owner,
             "visibility": comma_joined(visibility),
+            "scopes": comma_joined(scopes),
+            "tags": comma_joined(tags),
+            "layer": comma_joined(layers),
+            "since": moment(since),
+            "until": moment(until),
+            "concern": concern,
             "as_of": moment(as_of),
             "paths": path,
             "record": record,
@@ -328,9 +341,17 @@ def filters(**given: Unpack[ItemFilters]) -> dict[str, Any]:
     return joined | stated | {name: moment(stated.get(name)) for name in ("since", "until")}
 
 
-async def history(wire: Wire, id: str) -> History:
-    """Every version of an item and every verdict on it."""
-    return await wire.read(f"{KNOWLEDGE}/{segment(id)}/history")
+async def history(
+    wire: Wire, id: str, *, limit: int | None = None, before: int | None = None, shorten: int | None = None
+) -> History:
+    """Every version of an item and every verdict on it.
+
+    With a `limit` the latest so many of each, with `before` those of earlier positions; `shorten` leaves so many
+    characters of each content, whose `length` is then that of the whole.
+    """
+    return await wire.read(
+        f"{KNOWLEDGE}/{segment(id)}/history", {"limit": limit, "before": before, "shorten": shorten}
+    )
 
 
 async def lineage(wire: Wire, ref: str) -> LineageOf:

@@ -27,6 +27,8 @@ knowledge that is none of these."""
 
 MOST_RECALLED = 100
 """Results of one recall, as of one search."""
+MOST_RECALLS_LISTED = 200
+"""Recalls on one page of a list."""
 
 FLOOR_OF_ONE, FLOOR_A_TENFOLD, MOST_FLOOR = 0.07, 0.0725, 0.36
 """The floor for one item, what it rises for ten times as many, and the most. Chosen on one half of the questions of

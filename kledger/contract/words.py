@@ -8,6 +8,10 @@ from __future__ import annotations
 from typing import Literal
 
 AgentType = Literal["router", "worker"]
+BulkAction = Literal["retire", "restore", "share"]
+"""What is done to many items at once."""
+BulkOutcome = Literal["would", "done", "unchanged", "refused"]
+"""What became of one of them; `would`: it is to be done once it is no dry run."""
 DocumentFilter = Literal["active", "removed", "all"]
 DocumentStatus = Literal["active", "removed"]
 ExtractionAction = Literal["saved", "confirmed", "conflict", "revised", "held"]

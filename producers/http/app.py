@@ -19,6 +19,7 @@ from producers.http.mcp_mount import McpAtNode
 from producers.http.repeated import Repeated
 from producers.http.routes import (
     admin,
+    bulk,
     documents,
     evolutions,
     extractions,
@@ -28,6 +29,7 @@ from producers.http.routes import (
     profiles,
     projects,
     recall,
+    recalls,
     refused,
     resources,
     scope_types,
@@ -93,6 +95,7 @@ def routes_of(desk: Desk) -> list[BaseRoute]:
     routers = (
         *slims.routes(desk),
         *overview.routes(desk),
+        *bulk.routes(desk),
         *knowledge.routes(desk),
         *memory.routes(desk),
         *evolutions.routes(desk),
@@ -103,6 +106,7 @@ def routes_of(desk: Desk) -> list[BaseRoute]:
         *documents.routes(desk),
         *scope_types.routes(desk),
         *recall.routes(desk),
+        *recalls.routes(desk),
         *sessions.routes(desk),
         *admin.routes(desk),
         *refused.routes(desk),

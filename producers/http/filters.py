@@ -5,16 +5,17 @@ from __future__ import annotations
 from typing import Annotated
 
 from fastapi import Depends, Query
-from pydantic import TypeAdapter
+from pydantic import Field, TypeAdapter
 
 from kledger.contract.knowledge import Score
 from kledger.contract.recall import ItemLayer
-from kledger.contract.scopes import check_entity
+from kledger.contract.scopes import check_entity, check_scope
 from kledger.contract.words import ItemFilter, MemoryConcern
 from producers.http.parameters import (
     Labels,
     Owner,
     Scopes,
+    SearchQuery,
     Types,
     moment_alone,
     named_layers,
@@ -65,3 +66,29 @@ async def _wanted(
 
 
 Filters = Annotated[Wanted, Depends(_wanted)]
+
+
+class SearchAmong(SearchQuery):
+    """A search, and filters of a list that narrow it further; what is found is active in any case."""
+
+    scopes: Annotated[str | None, Field(description="Any of these, separated by commas")] = None
+    tags: Annotated[str | None, Field(description=_TAGS)] = None
+    layer: Annotated[str | None, Field(description=_LAYERS)] = None
+    since: Annotated[str | None, Field(description=_SINCE)] = None
+    until: Annotated[str | None, Field(description=_UNTIL)] = None
+    concern: Annotated[MemoryConcern | None, Field(description=_CONCERN)] = None
+
+    def among(self) -> Wanted | None:
+        """The filters; None where there is none. Raises InvalidPayload, IllegalScope."""
+        wanted = Wanted(
+            scopes=[check_scope(name) for name in named_words(self.scopes)],
+            tags=named_words(self.tags),
+            layers=named_layers(self.layer, _LAYER),
+            since=moment_alone(self.since, "since"),
+            until=moment_alone(self.until, "until"),
+            concern=self.concern,
+        )
+        return None if wanted == Wanted(scopes=[], tags=[], layers=[]) else wanted
+
+
+Searching = Annotated[SearchAmong, Query()]

@@ -86,7 +86,12 @@ async def _document_id(document_id: Annotated[str, Path(description="The id; its
     return _decoded_id(document_id)
 
 
+async def _recall_id(recall_id: Annotated[str, Path(description="The id, percent-encoded")]) -> str:
+    return _decoded_id(recall_id)
+
+
 ItemId = Annotated[str, Depends(_item_id)]
+RecallId = Annotated[str, Depends(_recall_id)]
 GoalId = Annotated[str, Depends(_goal_id)]
 SessionId = Annotated[str, Depends(_session_id)]
 ProjectId = Annotated[str, Depends(_project_id)]
@@ -235,10 +240,11 @@ Before = Annotated[
 
 
 async def _owner(owner: Annotated[str | None, Query(description=_OWNER)] = None) -> str | None:
-    return _owning(owner)
+    return entity_named(owner)
 
 
-def _owning(owner: str | None) -> str | None:
+def entity_named(owner: str | None) -> str | None:
+    """An entity, `type:id` or the mail address of a user. Raises IllegalScope."""
     return None if owner is None else check_entity(str(owner_named(owner)))
 
 
@@ -313,8 +319,7 @@ class SearchQuery(ReadQuery):
 
     def owned_by(self) -> str | None:
         """Whose items alone. Raises IllegalScope."""
-        return _owning(self.owner)
+        return entity_named(self.owner)
 
 
-Search = Annotated[SearchQuery, Query()]
 Read = Annotated[ReadQuery, Query()]

@@ -13,12 +13,14 @@ from importlib.metadata import version
 from pathlib import Path
 from urllib.parse import quote, urlencode
 
+import orjson
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
-from producers.web.addresses import HOME, local
+from producers.web.addresses import DOTS, HOME, NAMED_BESIDE, local
 from producers.web.files import address_of
 from producers.web.headers import OF_A_PAGE
+from producers.web.tags import tags_of
 from producers.web.visit import Visit
 from producers.web.words import Words
 
@@ -35,8 +37,16 @@ def _templates() -> Environment:
         lstrip_blocks=True,
         auto_reload=False,
     )
-    environment.filters |= {"segment": segment, "percent": percent, "moment": moment, "short": short}
-    environment.globals |= {"file": address_of, "home": HOME, "with_query": with_query, "item_page": item_page}
+    environment.filters |= {
+        "segment": segment,
+        "percent": percent,
+        "moment": moment,
+        "short": short,
+        "tojson_text": _json_text,
+        "tags": tags_of,
+    }
+    environment.globals |= {"file": address_of, "home": HOME, "with_query": with_query}
+    environment.globals |= {"item_page": item_page, "page_of": page_of}
     return environment
 
 
@@ -67,14 +77,20 @@ def back_to(visit: Visit, address: str | None = None) -> Response:
 
 def segment(value: object) -> str:
     """An id as a part of a path."""
-    quoted = quote(str(value), safe="")
-    # A part of dots alone would be resolved as one of a relative path.
-    return quoted.replace(".", "%2E") if quoted in (".", "..") else quoted
+    # Two dots stand encoded, so that no address of ours looks as if it led up.
+    return quote(str(value), safe="").replace("..", "%2E%2E")
 
 
-def item_page(item_id: str) -> str:
+def page_of(kind: str, named: str, part: str = "", **query: object) -> str:
+    """The address of the page of an item, a trace, …, or of a part of it."""
+    if named in DOTS:  # a browser resolves a part of dots alone, also where it is encoded
+        return with_query(f"{HOME}/{kind}/{NAMED_BESIDE}{part and '/' + part}", {"id": named}, **query)
+    return with_query(f"{HOME}/{kind}/{segment(named)}{part and '/' + part}", query)
+
+
+def item_page(item_id: str, part: str = "", **query: object) -> str:
     """The address of an item's page."""
-    return f"{HOME}/items/{segment(item_id)}"
+    return page_of("items", item_id, part, **query)
 
 
 def with_query(path: str, stated: Mapping[str, object], **changed: object) -> str:
@@ -97,6 +113,11 @@ def percent(share: float | None) -> str:
 def short(text: str, most: int = 240) -> str:
     """The beginning of a text, for a card."""
     return text if len(text) <= most else text[: most - 1].rstrip() + "…"
+
+
+def _json_text(value: object) -> str:
+    """A document as text, for a person to read."""
+    return orjson.dumps(value, option=orjson.OPT_INDENT_2).decode()
 
 
 def moment(value: str | None) -> str:

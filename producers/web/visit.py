@@ -12,7 +12,7 @@ from starlette.requests import Request
 from kledger.client.clients import AsyncLedgerClient
 from kledger.contract.errors import InvalidPayload
 from kledger.contract.language import Language
-from producers.web.addresses import HOME, SOURCES
+from producers.web.addresses import DOTS, HOME, NAMED_BESIDE, SOURCES
 from producers.web.sessions import Notice, Session
 from producers.web.words import Words, words_of
 
@@ -80,6 +80,8 @@ class Visit:
 
     def part(self, name: str) -> str:
         """A part of the path, decoded. Raises InvalidPayload."""
+        if self.request.path_params[name] == NAMED_BESIDE and (beside := self.request.query_params.get(name)) in DOTS:
+            return beside
         try:
             return unquote(self.request.path_params[name], errors="strict")
         except UnicodeDecodeError as error:

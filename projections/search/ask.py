@@ -52,7 +52,8 @@ class Asked:
     """A search. `as_of` is a log position; `lacking` is called where the result is degraded.
 
     With `since`, a log position, the RECENT best versions made after it are candidates too. `layers` reads these alone.
-    `explain` is called with why the results are what they are.
+    `explain` is called with why the results are what they are. Each path has `candidates` at least: where `readable`
+    leaves many out, more are needed.
     """
 
     org: str
@@ -70,6 +71,7 @@ class Asked:
     since: int | None = None
     layers: Collection[RecallLayer] | None = None
     explain: Callable[[SearchExplained], None] | None = None
+    candidates: int = LEAST_CANDIDATES
 
 
 class Searcher:
@@ -168,7 +170,7 @@ class Searcher:
         """What the paths of the vector process find."""
         if asked.paths == "recency":
             return []
-        most = max(LEAST_CANDIDATES, 2 * asked.top_k)
+        most = max(asked.candidates, 2 * asked.top_k)
         options = SearchOptions(list(asked.visible), list(asked.types or []), most, asked.as_of, asked.only or {})
         answer = await self._feed.search(asked.query, options, asked.paths)
         if answer.lacking is not None and asked.lacking is not None:

@@ -114,6 +114,13 @@ class Operated:
             raise UnknownReference(f"there is no job {job_id}: a start answers with its id")
         return self.jobs[job_id]
 
+    async def all_jobs(self) -> list[Job]:
+        return list(reversed(self.jobs.values()))
+
+    async def certificates(self, most: int) -> JsonObject:
+        self.asked.append(("certificates", most))
+        return {"checkpoints": [], "certificates": []}
+
     async def sql(self, query: str) -> JsonObject:
         if not query.lower().startswith("select"):
             raise IllegalQuery(f"{query} is not one SELECT")

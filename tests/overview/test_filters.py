@@ -208,7 +208,7 @@ def test_a_layer_is_the_same_in_sql_and_of_an_answer(
 ) -> None:
     row = {"layer": layer, "kind": kind, "types": types, "scopes": scopes}
     item = {"types": types, "scopes": scopes} | ({} if layer is None else {"memory": {"layer": layer, "kind": kind}})
-    values = ", ".join(f"{literal(value)} AS {name}" for name, value in row.items())  # type: ignore[arg-type]
+    values = ", ".join(f"{literal(value)} AS {name}" for name, value in row.items())
     with open_view(None) as con:
         ((found,),) = con.execute(f"SELECT {layer_in('k.')} FROM (SELECT {values}) AS k").fetchall()
     assert found == layer_of(item)

@@ -189,7 +189,7 @@ ELSEWHERE = (
     "/ui/\r\nSet-Cookie: a=b",
     "/uix",
     "",
-    "/ui/" + "a" * 3000,
+    "/ui/" + "a" * 9000,
 )
 
 

@@ -25,8 +25,9 @@ from kledger.requests.knowledge import FeedbackRequest, SaveManyRequest, SaveReq
 from kledger.requests.models import RevertRequest
 from producers.http.answers import PROPOSED, UNDER_WAY, Json, ReadJson, documented, saved_item
 from producers.http.bodies import BatchRoute
-from producers.http.filters import Filters
+from producers.http.filters import Filters, Searching
 from producers.http.parameters import (
+    MAX_POSITION,
     AsOf,
     Before,
     Fresh,
@@ -37,7 +38,6 @@ from producers.http.parameters import (
     Read,
     Reason,
     Retry,
-    Search,
     Who,
     named_labels,
 )
@@ -49,6 +49,11 @@ from producers.operations.knowledge import importing, reading, reverting, sharin
 from producers.operations.models.processes import PATIENCE
 from producers.operations.recall import search as recall
 from projections.fold_kit.page import Window
+from projections.views.knowledge.parts import Part
+
+_LATEST = "The latest so many versions, and so many cases"
+_EARLIER = "Versions and cases of earlier positions than this one"
+_SHORTEN = "So many characters of each content; `length` then says how many the whole has"
 
 
 def routes(desk: Desk) -> list[APIRouter]:
@@ -60,7 +65,7 @@ def _reads(desk: Desk) -> APIRouter:
     router = new_router("knowledge")
 
     @router.get("/api/knowledge/search", responses=documented(SearchResults))
-    async def search(caller: Who, lineage: From, own: Own, asked: Search) -> Json:
+    async def search(caller: Who, lineage: From, own: Own, asked: Searching) -> Json:
         """The items that fit best and that the caller may see; what is served is recorded."""
         fresh = asked.freshness(own)
         return ReadJson(
@@ -75,6 +80,7 @@ def _reads(desk: Desk) -> APIRouter:
                 types=asked.named_types() or None,
                 owner=asked.owned_by(),
                 visibility=named_labels(asked.visibility),
+                among=asked.among(),
                 as_of=asked.moment(),
                 paths=asked.paths,
                 record=asked.record,
@@ -104,9 +110,17 @@ def _reads(desk: Desk) -> APIRouter:
         )
 
     @router.get("/api/knowledge/{item_id}/history", responses=documented(History, 404))
-    async def history(caller: Who, item_id: ItemId, fresh: Fresh) -> Json:
-        """Every version of an item that the caller may see, and every case that judged it."""
-        return ReadJson(await reading.history(desk, caller, item_id, freshness=fresh), fresh)
+    async def history(
+        caller: Who,
+        item_id: ItemId,
+        fresh: Fresh,
+        limit: Annotated[int | None, Query(ge=1, le=1_000, description=_LATEST)] = None,
+        before: Annotated[int | None, Query(ge=0, le=MAX_POSITION, description=_EARLIER)] = None,
+        shorten: Annotated[int | None, Query(ge=0, le=2**31, description=_SHORTEN)] = None,
+    ) -> Json:
+        """The versions of an item that the caller may see, and the cases that judged it; all without a `limit`."""
+        part = Part(limit, before, shorten)
+        return ReadJson(await reading.history(desk, caller, item_id, part, freshness=fresh), fresh)
 
     @router.get("/api/knowledge/{item_id}/why", responses=documented(Why, 404))
     async def why(caller: Who, item_id: ItemId, fresh: Fresh) -> Json:

@@ -19,6 +19,7 @@ from producers.operations.outcomes import listed
 from projections.fold_kit.page import Window
 from projections.views.feedback import ask as feedback
 from projections.views.knowledge.listing import Wanted, items
+from projections.views.knowledge.parts import WHOLE, Part
 from projections.views.knowledge.versions import Version, version_of
 from projections.views.lineage import ask as lineage
 from projections.views.resources import ask as resources
@@ -105,12 +106,14 @@ async def check_wanted(desk: Desk, wanted: Wanted) -> None:
     await require_types(desk, [*wanted.scopes, *filter(None, [wanted.owner, wanted.created_by])])
 
 
-async def history(desk: Desk, caller: Caller, item_id: str, *, freshness: Freshness = ANY) -> JsonObject:
-    """All versions and cases of an item that the caller may read. Raises UnknownKnowledge, ViewBehind."""
+async def history(
+    desk: Desk, caller: Caller, item_id: str, part: Part = WHOLE, *, freshness: Freshness = ANY
+) -> JsonObject:
+    """Versions and cases of an item that the caller may read. Raises UnknownKnowledge, ViewBehind."""
     await reach(desk, freshness)
     position = desk.view.position
 
-    timeline = await desk.view.ask(feedback.life, desk.org, caller, item_id)
+    timeline = await desk.view.ask(feedback.life, desk.org, caller, item_id, part)
     if timeline is None:
         raise unknown(item_id)
     versions, cases = timeline

@@ -21,7 +21,7 @@ def bars(title: str, rows: Sequence[tuple[str, float, str]]) -> Markup:
     zero = _LEFT - least * scale
     height = _TOP * 2 + _ROW * len(rows)
     drawn = [
-        Markup('<svg class="figure chart" viewBox="0 0 {} {}" role="img" aria-label="{}">').format(
+        Markup('<svg class="figure bars" viewBox="0 0 {} {}" role="img" aria-label="{}">').format(
             _WIDTH, height, title
         ),
         *(_bar(row, _TOP + _ROW * place, zero, scale) for place, row in enumerate(rows)),

@@ -2,14 +2,44 @@
 
 from __future__ import annotations
 
-from producers.web.pages import files, knowledge, live, overview, reference, settings, sign_in, sql, why
+from producers.web.pages import (
+    audit,
+    bulk,
+    cleaning,
+    files,
+    item,
+    item_changes,
+    item_revising,
+    knowledge,
+    live,
+    new,
+    overview,
+    reference,
+    review,
+    sessions,
+    settings,
+    sign_in,
+    sql,
+    traces,
+    why,
+)
 
 PAGES = (
     *sign_in.PAGES,
     *settings.PAGES,
     *files.PAGES,
     *overview.PAGES,
+    *cleaning.PAGES,
+    *new.PAGES,
+    *bulk.PAGES,
     *knowledge.PAGES,
+    *item.PAGES,
+    *item_changes.PAGES,
+    *item_revising.PAGES,
+    *traces.PAGES,
+    *sessions.PAGES,
+    *review.PAGES,
+    *audit.PAGES,
     *live.PAGES,
     *reference.PAGES,
     *sql.PAGES,

@@ -72,6 +72,23 @@ def items(
     return replace(page, results=[{**item_of(row), "status": stated or row["status"]} for row in page.results])
 
 
+def wanted_among(
+    cursor: duckdb.DuckDBPyConnection,
+    org: str,
+    caller: Caller,
+    wanted: Wanted,
+    ids: Sequence[str],
+    as_of: int | None = None,
+    moment: datetime | None = None,
+) -> set[str]:
+    """Those of these ids whose items the caller sees and wants."""
+    selection = selected(cursor, org, caller, wanted, as_of, moment)
+    rows = cursor.execute(
+        f"SELECT k.id {selection.matching()} AND k.id IN (SELECT unnest(?))", [*selection.values, list(ids)]
+    ).fetchall()
+    return {item_id for (item_id,) in rows}
+
+
 def selected(
     cursor: duckdb.DuckDBPyConnection,
     org: str,

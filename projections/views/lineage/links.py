@@ -14,9 +14,12 @@ from ledger.events.knowledge import (
     KnowledgeAbsorbed,
     KnowledgeEvolved,
     KnowledgeMerged,
+    KnowledgeRestored,
+    KnowledgeRetired,
     KnowledgeReverted,
     KnowledgeRevised,
     KnowledgeSaved,
+    KnowledgeShared,
     KnowledgeSuperseded,
 )
 from ledger.events.recall import RecallServed
@@ -39,7 +42,7 @@ _LINKS = (
 
 
 class Reference(NamedTuple):
-    """One relation of a fact to something else: the field that names it, or a list of many."""
+    """One relation of a fact to something else: the field that names it, also of a nested object, or a list of many."""
 
     relation: str
     field: str
@@ -55,6 +58,7 @@ REFERS: dict[type[Fact], tuple[Reference, ...]] = {
     KnowledgeAbsorbed: (Reference("absorbed", "merged", many=True), Reference("slim", "slim")),
     KnowledgeMerged: (Reference("merged_into", "into"), Reference("slim", "slim")),
     KnowledgeSuperseded: (Reference("superseded_by", "by"),),
+    **dict.fromkeys((KnowledgeRetired, KnowledgeRestored, KnowledgeShared), (Reference("bulk", "bulk.id"),)),
     EvolutionRequested: (Reference("about", "item_id"),),
     DocumentIngested: (Reference("chunk", "chunks", many=True), _RESOURCES),
     ConflictRecorded: (Reference("contradicts", "first"), Reference("contradicts", "second")),
@@ -63,7 +67,7 @@ REFERS: dict[type[Fact], tuple[Reference, ...]] = {
     StatementDropped: (Reference("says_again", "item_id"),),
 }
 """What a fact refers to."""
-PREFIXES = {"resource": "resource:"}
+PREFIXES = {"resource": "resource:", "bulk": "bulk:"}
 
 
 @cache

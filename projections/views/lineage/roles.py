@@ -18,7 +18,7 @@ from projections.views.lineage.links import SERVING, SHOWN
 
 ROLES: tuple[LineageRole, ...] = get_args(LineageRole)
 
-PREFIXES = ("trace:", "message:", "event:", "correlation:", "resource:")
+PREFIXES = ("trace:", "message:", "event:", "correlation:", "resource:", "bulk:")
 MAX_STEPS = 64
 """The longest chain of causes that one query follows; a longer one needs another query, from its last event."""
 
