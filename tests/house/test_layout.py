@@ -28,6 +28,7 @@ LEFT_OPEN = re.compile(r"\bTODO\b|\bFIXME\b|NotImplementedError")
 # Parts of a declared package that has a name of its own; pydantic asks for the TypedDict of typing_extensions.
 PART_OF = {
     "annotated_types": "pydantic",
+    "markupsafe": "jinja2",
     "pydantic_core": "pydantic",
     "starlette": "fastapi",
     "typing_extensions": "pydantic",

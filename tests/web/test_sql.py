@@ -38,7 +38,7 @@ def test_a_link_shows_a_query_and_runs_nothing(operator: Visitor) -> None:
     answer = operator.get("/ui/sql", query="SELECT error('it ran')")
     assert answer.status_code == 200
     assert "SELECT error(&#39;it ran&#39;)" in answer.text
-    assert "Rows" not in words(answer.text)
+    assert "The rows" not in words(answer.text)
 
 
 def test_the_rows_of_a_query_are_a_table_with_types_and_a_link_to_the_same_query(operator: Visitor) -> None:
