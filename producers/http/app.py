@@ -9,7 +9,6 @@ from importlib.metadata import version
 from fastapi import FastAPI
 from starlette.routing import BaseRoute
 
-from kledger.contract.language import ENGLISH
 from producers.access.book import NO_TOKENS, TokenBook
 from producers.access.limits import Limits, limits_from_environment
 from producers.http import errors, metrics, pages
@@ -81,7 +80,9 @@ def create_app(
     for router in (metrics.routes(desk, counted), pages.routes(app, mcp.path)):
         app.router.routes.extend(router.routes)
     app.router.routes.append(mcp.route)
-    app.router.routes.extend(PagesAtNode(app, ENGLISH if desk is None else desk.language).routes)
+    if desk is not None:
+        app.state.pages = people = PagesAtNode(app, desk.language, desk.view)
+        app.router.routes.extend(people.routes)
     errors.install(app)
     admission = Admission(tokens, limits, counted, on_loopback)
     app.add_middleware(Guard, metrics=counted, admission=admission)

@@ -5,21 +5,28 @@ What makes pages is imported when somebody first looks at one: most nodes serve 
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from kledger.contract.language import Language
 from producers.http.errors import STATUS
+from producers.operations.ports import LiveView
 from producers.web.addresses import HOME, SOURCES
+
+if TYPE_CHECKING:
+    from producers.web.interface import WebInterface
 
 
 class PagesAtNode:
     """The pages of one app."""
 
-    def __init__(self, app: ASGIApp, language: Language) -> None:
+    def __init__(self, app: ASGIApp, language: Language, view: LiveView) -> None:
         self._app = app
         self._language = language
-        self._interface: ASGIApp | None = None
+        self._view = view
+        self._interface: WebInterface | None = None
 
     @property
     def routes(self) -> list[Route]:
@@ -34,5 +41,10 @@ class PagesAtNode:
         if self._interface is None:
             from producers.web.interface import WebInterface
 
-            self._interface = WebInterface(self._app, lambda code: STATUS.get(code, 500), self._language)
+            self._interface = WebInterface(self._app, lambda code: STATUS.get(code, 500), self._language, self._view)
         await self._interface(scope, receive, send)
+
+    def close(self) -> None:
+        """End what is told while pages are open; the rest is answered as ever."""
+        if self._interface is not None:
+            self._interface.site.followers.close()

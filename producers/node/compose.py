@@ -69,6 +69,7 @@ from producers.operations.profiles.registration import keep_registered
 from producers.operations.publish import publish
 from producers.operations.recording import recorded_from_environment
 from producers.operations.sealing import SealingLedger
+from producers.web.addresses import HOME
 from projections.engine.own_threads import end_without_them
 from projections.engine.view import View
 from projections.live.persons import PersonsOfItems
@@ -133,7 +134,8 @@ async def _run(settings: NodeSettings) -> None:
     async with node(settings, stopping.is_set) as address:
         collect_seldom()
         sys.stdout.write(
-            f"kledger is ready: http://{address.http} · nats {address.nats} · data {settings.data.resolve()}"
+            f"kledger is ready: http://{address.http} · page http://{address.http}{HOME}"
+            f" · nats {address.nats} · data {settings.data.resolve()}"
             + (f" · quack port {address.quack}" if address.quack else "")
             + "\n"
         )
@@ -306,8 +308,9 @@ async def _vector_settings(settings: NodeSettings, access: BrokerAccess) -> Sett
 async def _http(desk: Desk, host: str, port: int, tokens: TokenBook) -> AsyncIterator[str]:
     """Serve the HTTP interface; requests in progress are answered before the context ends."""
     limits = limits_from_environment()
+    app = create_app(desk, on_loopback=host in LOOPBACK, tokens=tokens, limits=limits)
     config = uvicorn.Config(
-        create_app(desk, on_loopback=host in LOOPBACK, tokens=tokens, limits=limits),
+        app,
         host=host,
         port=port,
         http=bounded(limits),
@@ -336,6 +339,7 @@ async def _http(desk: Desk, host: str, port: int, tokens: TokenBook) -> AsyncIte
             await asyncio.sleep(0.005)
         yield "{}:{}".format(*sock.getsockname()[:2])
     finally:
+        app.state.pages.close()  # streams that would not end by themselves
         server.should_exit = True
         with contextlib.suppress(asyncio.CancelledError):
             await serving

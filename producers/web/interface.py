@@ -27,39 +27,41 @@ from kledger.contract.scopes import Caller
 from producers.web.addresses import HOME
 from producers.web.cookies import FORM, LANGUAGE, THEME, session_cookie
 from producers.web.headers import OF_A_PAGE
+from producers.web.live.followers import Followers, Moves
 from producers.web.pages import PAGES
 from producers.web.rendering import page
-from producers.web.sessions import Sessions
+from producers.web.sessions import ENDS, Sessions
 from producers.web.site import Page, Site
 from producers.web.visit import Theme, Visit
 
 _INSIDE = "http://127.0.0.1"  # a host that every node accepts as its own; no socket is opened to it
 MOST_FORM = 2 * 1024 * 1024
 _FORM = "application/x-www-form-urlencoded"
-_ENDED = frozenset({"unauthenticated", "token_expired", "token_revoked"})
 
 
 class WebInterface:
     """The pages of one app, as an ASGI app. `status_of` gives the HTTP status of an error's code."""
 
-    def __init__(self, app: ASGIApp, status_of: Callable[[str], int], language: Language) -> None:
+    def __init__(self, app: ASGIApp, status_of: Callable[[str], int], language: Language, view: Moves) -> None:
         self._status_of = status_of
         self._routes = [Route(each.path, endpoint=_never, methods=[*each.methods]) for each in PAGES]
         self._language = language
-        self.site = Site(Sessions(), _client_of(app))
+        self._view = view
+        sessions = Sessions()
+        self.site = Site(sessions, _client_of(app), Followers(view, sessions))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """One request."""
         request = Request(scope, receive)
-        visit = self._visit(request)
+        found = self._found(scope)
+        visit = self._visit(request, renewed=found is None or not found.watches)
         try:
-            response = await self._answer(request, visit)
+            response = await self._answer(request, visit, found)
         except LedgerError as error:
             response = self._failed(visit, error)
         await response(scope, receive, send)
 
-    async def _answer(self, request: Request, visit: Visit) -> Response:
-        found = self._found(request.scope)
+    async def _answer(self, request: Request, visit: Visit, found: Page | None) -> Response:
         if found is None:
             return page(visit, "missing.html", 404)
         if visit.signed_in is None and not found.open:
@@ -81,22 +83,23 @@ class WebInterface:
                 return each
         return None
 
-    def _visit(self, request: Request) -> Visit:
+    def _visit(self, request: Request, *, renewed: bool) -> Visit:
         cookies = request.cookies
         theme = cookies.get(THEME, "auto")
         stated = known_language(cookies.get(LANGUAGE, ""))
         accepted = accepted_language(request.headers.get("accept-language", ""))
         return Visit(
             request,
-            self.site.sessions.of(cookies.get(session_cookie(request.scope))),
+            self.site.sessions.of(cookies.get(session_cookie(request.scope)), renewed=renewed),
             stated or accepted or self._language,
             cast(Theme, theme if theme in ("light", "dark") else "auto"),
             request.headers.get("sec-fetch-site", "none") not in ("same-origin", "none"),
+            self._view.position,
         )
 
     def _failed(self, visit: Visit, error: LedgerError) -> Response:
         """An error as a page; a session whose token ended ends with it."""
-        if visit.signed_in is not None and visit.signed_in.with_token and error.code in _ENDED:
+        if visit.signed_in is not None and visit.signed_in.with_token and error.code in ENDS:
             self.site.sessions.end(visit.request.cookies.get(session_cookie(visit.request.scope)))
             visit.signed_in = None
         return page(visit, "error.html", self._status_of(error.code), error=error)

@@ -21,6 +21,8 @@ IDLE = 8 * 3600.0
 LONGEST = 7 * 24 * 3600.0
 MOST = 2_000
 """Sessions at once; one more ends the one that has been idle longest."""
+ENDS = frozenset({"unauthenticated", "token_expired", "token_revoked"})
+"""Codes of refusals with which a session ends, where it has a token."""
 _ID_BYTES = 32
 
 
@@ -47,6 +49,8 @@ class Session:
     notices: list[Notice] = field(default_factory=list)
     began: float = 0.0
     seen: float = 0.0
+    over: bool = False
+    """It ended before its time: by signing out, or with its token."""
 
     def who(self) -> list[str]:
         """The entities that the person is, most specific first; empty for the operator."""
@@ -72,28 +76,35 @@ class Sessions:
         session.began = session.seen = self._clock()
         self._by_hash[_hash(named)] = session
         while len(self._by_hash) > self._most:
-            self._by_hash.popitem(last=False)
+            _, ended = self._by_hash.popitem(last=False)
+            ended.over = True
         return named
 
-    def of(self, named: str | None) -> Session | None:
-        """The session with this id, while it lasts."""
+    def of(self, named: str | None, *, renewed: bool = True) -> Session | None:
+        """The session with this id, while it lasts; with `renewed` it is in use now."""
         if not named:
             return None
-        key, now = _hash(named), self._clock()
+        key = _hash(named)
         session = self._by_hash.get(key)
         if session is None:
             return None
-        if now - session.seen > IDLE or now - session.began > LONGEST:
+        if not self.lasts(session):
             del self._by_hash[key]
             return None
-        session.seen = now
-        self._by_hash.move_to_end(key)
+        if renewed:
+            session.seen = self._clock()
+            self._by_hash.move_to_end(key)
         return session
+
+    def lasts(self, session: Session) -> bool:
+        """Whether a session has not ended."""
+        now = self._clock()
+        return not session.over and now - session.seen <= IDLE and now - session.began <= LONGEST
 
     def end(self, named: str | None) -> None:
         """End a session."""
-        if named:
-            self._by_hash.pop(_hash(named), None)
+        if named and (session := self._by_hash.pop(_hash(named), None)) is not None:
+            session.over = True
 
 
 def _hash(named: str) -> bytes:

@@ -9,6 +9,7 @@ from starlette.responses import Response
 
 from kledger.client.clients import AsyncLedgerClient
 from kledger.contract.scopes import Caller
+from producers.web.live.followers import Followers
 from producers.web.sessions import Sessions
 from producers.web.visit import Visit
 
@@ -19,6 +20,7 @@ class Site:
 
     sessions: Sessions
     client: Callable[[Caller, str], AsyncLedgerClient]
+    followers: Followers
 
 
 Handle = Callable[[Site, Visit], Awaitable[Response]]
@@ -26,12 +28,13 @@ Handle = Callable[[Site, Visit], Awaitable[Response]]
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """An address and what answers it; an `open` one needs nobody signed in."""
+    """An address and what answers it. An `open` one needs nobody signed in; what `watches` keeps no session alive."""
 
     path: str
     handle: Handle
     methods: tuple[str, ...] = ("GET",)
     open: bool = False
+    watches: bool = False
 
 
 def change(path: str, handle: Handle) -> Page:

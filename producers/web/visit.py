@@ -12,12 +12,14 @@ from starlette.requests import Request
 from kledger.client.clients import AsyncLedgerClient
 from kledger.contract.errors import InvalidPayload
 from kledger.contract.language import Language
-from producers.web.addresses import DOTS, NAMED_BESIDE
+from producers.web.addresses import DOTS, HOME, NAMED_BESIDE, SOURCES
 from producers.web.sessions import Notice, Session
 from producers.web.words import Words, words_of
 
+FOLLOWED = (*(f"{HOME}/{name}" for name in ("knowledge", "items/", "traces/", "review")), f"{SOURCES}/")
+"""Where the addresses of pages begin that show items."""
 Theme = Literal["auto", "light", "dark"]
-_MOST_TEXT = 4_000
+MOST_TEXT = 4_000
 """Characters of one parameter; longer texts are sent in a form."""
 
 
@@ -31,6 +33,8 @@ class Visit:
     theme: Theme
     from_elsewhere: bool
     """A link on another site led here: what is shown is not recorded as read."""
+    reached: int = 0
+    """The position of the view when the visit began."""
     form: Mapping[str, list[str]] = field(default_factory=dict)
 
     @property
@@ -43,6 +47,17 @@ class Visit:
     def ledger(self) -> AsyncLedgerClient:
         """The node, asked in the name of the person."""
         return self.session.ledger.in_language(self.language)
+
+    @property
+    def position(self) -> int:
+        """What is shown is not older than this: where the view was, or what the person wrote, which reads wait for."""
+        return max(self.reached, self.session.ledger.wire.connection.written)
+
+    @property
+    def follows(self) -> bool:
+        """Whether the page shows items as they are now, so that its reader wants to know when they change."""
+        path: str = self.request.scope["path"]
+        return path.startswith(FOLLOWED) and "as_of" not in self.request.query_params
 
     @property
     def words(self) -> Words:
@@ -75,8 +90,8 @@ class Visit:
     def text(self, name: str) -> str | None:
         """A parameter of the address, without blanks around it; None where it is absent or empty."""
         value = self.request.query_params.get(name, "").strip()
-        if len(value) > _MOST_TEXT:
-            raise InvalidPayload(f"{name} has more than {_MOST_TEXT:,} characters", errors=[])
+        if len(value) > MOST_TEXT:
+            raise InvalidPayload(f"{name} has more than {MOST_TEXT:,} characters", errors=[])
         return value or None
 
     def texts(self, name: str) -> list[str]:

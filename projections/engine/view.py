@@ -115,6 +115,11 @@ class View:
         return self.instance.position
 
     @property
+    def items_position(self) -> int:
+        """Where items last changed, as far as the open file knows; 0 where they did not since it was opened."""
+        return self.instance.items_position
+
+    @property
     def next_awaited(self) -> int | None:
         """The lowest position that a reader waits for; None when there is none."""
         return min(self._awaited, default=None)

@@ -64,6 +64,7 @@ def node(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Node]:
 
 def test_the_ready_line_names_the_address(node: Node) -> None:
     (address,) = re.findall(r"^kledger is ready: http://(127\.0\.0\.1:[1-9]\d*) ", node.ready)
+    assert f" · page http://{address}/ui · " in node.ready
     with LedgerClient(f"http://{address}") as ledger:
         assert ledger.status()["healthy"]
 

@@ -17,10 +17,11 @@ from kledger.contract.words import NodeRole
 from producers.cli import reading
 from producers.cli.certificates import compared_certificates
 from producers.cli.progress import bar
-from producers.cli.query_files import Format, encoded, format_of
+from producers.cli.query_files import Format, format_of
 from producers.cli.result_files import Force, check_file, is_stdout, put
 from producers.cli.screen import Result, equality, exact, facts, plain, short_time, table, words
 from producers.cli.session import AUDIT, NODE, WRITTEN, Answer, Session, as_operator
+from producers.operations.admin.table_files import FileForm, encoded, is_number
 
 if TYPE_CHECKING:
     from kledger.answers.admin import ChainStatus, Job, NodeSizes
@@ -221,15 +222,15 @@ def sql(
     text = typer.get_text_stream("stdin").read() if query == "-" else query
     result = session.ledger.sql(text)
     if out is not None:
-        put(out, encoded(result, form), force)
+        put(out, encoded(result, FileForm(form)), force)
         document = {"file": str(out), "rows": len(result["rows"]), "position": result["position"]}
         summary = f"{len(result['rows'])} rows in {out}, as of position {result['position']}"
         return Answer(document, WRITTEN if is_stdout(out) else summary)
     if form is not Format.TABLE:
-        sys.stdout.buffer.write(encoded(result, form))
+        sys.stdout.buffer.write(encoded(result, FileForm(form)))
         sys.stdout.buffer.flush()
         return Answer(None, WRITTEN)
-    numbers = [name for name, kind in zip(result["columns"], result["types"], strict=True) if _is_number(kind)]
+    numbers = [name for name, kind in zip(result["columns"], result["types"], strict=True) if is_number(kind)]
     values = [["NULL" if value is None else plain(value) for value in row] for row in result["rows"]]
     rows = Result(result["columns"], values, numbers)
     count = f"{len(result['rows'])} row" + ("" if len(result["rows"]) == 1 else "s")
@@ -366,13 +367,6 @@ def _differences(outcome: dict[str, Any]) -> list[RenderableType]:
     for one in outcome["differences"]:
         rows.add_row(plain(one["view"]), plain(one["key"]), plain(one["what"]))
     return [rows]
-
-
-def _is_number(kind: str) -> bool:
-    return (
-        kind.upper().startswith(("TINYINT", "SMALLINT", "INT", "BIGINT", "HUGEINT", "U", "DOUBLE", "FLOAT", "DECIMAL"))
-        and kind.upper() != "UUID"
-    )
 
 
 app = typer.Typer()

@@ -10,14 +10,18 @@ from producers.web.pages import (
     item_changes,
     item_revising,
     knowledge,
+    live,
     new,
     overview,
     recalls,
+    reference,
     review,
     sessions,
     settings,
     sign_in,
+    sql,
     traces,
+    why,
 )
 
 PAGES = (
@@ -36,5 +40,9 @@ PAGES = (
     *sessions.PAGES,
     *review.PAGES,
     *audit.PAGES,
+    *live.PAGES,
+    *reference.PAGES,
+    *sql.PAGES,
+    *why.PAGES,
 )
 """Every address, the more specific ones first."""

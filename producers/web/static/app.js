@@ -11,8 +11,9 @@ document.addEventListener("changed", (event) => {
   }
   const note = document.getElementById("live-note");
   if (note) {
+    const link = note.querySelector("[data-said]");
     note.hidden = false;
-    note.querySelector("[data-count]").textContent = changes.count;
+    link.textContent = link.dataset.said.replace("{n}", changes.count);
   }
 });
 

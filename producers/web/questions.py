@@ -1,0 +1,109 @@
+"""Questions that people ask in SQL, ready to run: those of docs/how-to/query-with-duckdb.md, in its order."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What is asked, in words, and in SQL."""
+
+    words: str
+    query: str
+
+
+QUESTIONS = (
+    Question(
+        "What came of what was served",
+        """\
+SELECT query, count(DISTINCT recall_id) AS recalls, count(verdict) AS verdicts,
+       count(*) FILTER (verdict = 'helpful') AS helpful, count(*) FILTER (verdict = 'harmful') AS harmful
+FROM funnel
+GROUP BY query
+ORDER BY recalls DESC, query""",
+    ),
+    Question(
+        "What nobody was given for a month",
+        """\
+SELECT id, task, owner, times_served, last_served
+FROM last_served
+WHERE status = 'active' AND (last_served IS NULL OR last_served < now() - INTERVAL 30 DAY)
+ORDER BY last_served NULLS FIRST, id""",
+    ),
+    Question(
+        "What stands there twice",
+        """\
+SELECT ids, items, owners, task FROM duplicates ORDER BY items DESC, ids""",
+    ),
+    Question(
+        "Most helpful knowledge by domain",
+        """\
+WITH judged AS (
+    SELECT org, knowledge_id AS id,
+           count(*) FILTER (verdict = 'helpful') AS helped, count(*) FILTER (verdict = 'harmful') AS harmed
+    FROM feedback GROUP BY ALL
+)
+SELECT tags->>'$.domain' AS domain, id, task, content, helped, harmed, confidence
+FROM knowledge JOIN judged USING (org, id)
+WHERE status = 'active' AND helped > 0
+QUALIFY row_number() OVER (PARTITION BY tags->>'$.domain' ORDER BY helped - harmed DESC, helped DESC, id) <= 5
+ORDER BY domain, helped - harmed DESC, helped DESC, id""",
+    ),
+    Question(
+        "An item's whole life",
+        """\
+WITH item AS (SELECT 'k-1' AS id)
+SELECT valid_from AS position, valid_from_time AS time, change AS what, 'version ' || version AS detail, actor, trace_id
+FROM knowledge_versions WHERE id = (SELECT id FROM item)
+UNION ALL
+SELECT position, time, verdict, coalesce(reason, task, query), actor, trace_id
+FROM feedback WHERE knowledge_id = (SELECT id FROM item)
+UNION ALL
+SELECT position, time, 'served', 'rank ' || rank || ' for: ' || coalesce(query, ''), actor, trace_id
+FROM recalls WHERE item_id = (SELECT id FROM item)
+ORDER BY position""",
+    ),
+    Question(
+        "What a trace caused",
+        """\
+WITH RECURSIVE caused AS (
+    SELECT event_id, 0 AS distance FROM events WHERE trace_id = 'trace-1'
+    UNION
+    SELECT e.event_id, c.distance + 1
+    FROM events e JOIN caused c ON e.causation_id = c.event_id
+    WHERE c.distance < 100
+)
+SELECT min(c.distance) AS distance, e.position, e.time, e.type, e.entity, e.entity_id, e.actor, e.trace_id, e.message_id
+FROM caused c JOIN events e USING (event_id)
+GROUP BY ALL
+ORDER BY e.position""",
+    ),
+    Question(
+        "What changed yesterday",
+        """\
+SELECT time, change, id, version, actor, task, content_before, content_after
+FROM changes_between(current_date - INTERVAL 1 DAY, current_date)
+ORDER BY position""",
+    ),
+    Question(
+        "Knowledge that turned harmful",
+        """\
+WITH verdicts AS (
+    SELECT org, knowledge_id, verdict, time, reason,
+           row_number() OVER (PARTITION BY org, knowledge_id ORDER BY position DESC) AS nth_latest
+    FROM feedback
+)
+SELECT k.id, k.task, k.content,
+       count(*) FILTER (v.verdict = 'helpful') AS helped, count(*) FILTER (v.verdict = 'harmful') AS harmed,
+       count(*) FILTER (v.verdict = 'helpful' AND nth_latest <= 10) AS helpful_lately,
+       count(*) FILTER (v.verdict = 'harmful' AND nth_latest <= 10) AS harmful_lately,
+       max(v.time) FILTER (v.verdict = 'harmful') AS last_harm,
+       arg_min(v.reason, nth_latest) FILTER (v.verdict = 'harmful') AS last_reason
+FROM verdicts v JOIN knowledge k ON k.org = v.org AND k.id = v.knowledge_id
+WHERE k.status = 'active'
+GROUP BY ALL
+HAVING helped > 0 AND harmful_lately > helpful_lately
+ORDER BY harmful_lately - helpful_lately DESC, last_harm DESC""",
+    ),
+)
