@@ -8,6 +8,7 @@ from typing import NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from kledger.contract.recall import LOOK
 from ledger.event import FROM, Fact
 from ledger.events.conflict import ConflictRecorded
 from ledger.events.document import DocumentIngested
@@ -17,9 +18,12 @@ from ledger.events.knowledge import (
     KnowledgeAbsorbed,
     KnowledgeEvolved,
     KnowledgeMerged,
+    KnowledgeRestored,
+    KnowledgeRetired,
     KnowledgeReverted,
     KnowledgeRevised,
     KnowledgeSaved,
+    KnowledgeShared,
     KnowledgeSuperseded,
 )
 from ledger.events.recall import RecallServed
@@ -27,6 +31,8 @@ from ledger.events.statement import StatementDropped, StatementHeld, StatementRe
 
 SERVING: dict[type[Fact], str] = {RecallServed: "served", GoalFocused: "injected"}
 """The relation between an event that serves items and each of the items."""
+SHOWN = "shown"
+"""The same of a recall that does not count: a look at a page."""
 
 _LINKS = (
     ("trace", "trace:", "trace_id"),
@@ -37,7 +43,7 @@ _LINKS = (
 
 
 class Reference(NamedTuple):
-    """One relation of a fact to something else: the field that names it, or a list of many."""
+    """One relation of a fact to something else: the field that names it, also of a nested object, or a list of many."""
 
     relation: str
     field: str
@@ -53,6 +59,7 @@ REFERS: dict[type[Fact], tuple[Reference, ...]] = {
     KnowledgeAbsorbed: (Reference("absorbed", "merged", many=True), Reference("slim", "slim")),
     KnowledgeMerged: (Reference("merged_into", "into"), Reference("slim", "slim")),
     KnowledgeSuperseded: (Reference("superseded_by", "by"),),
+    **dict.fromkeys((KnowledgeRetired, KnowledgeRestored, KnowledgeShared), (Reference("bulk", "bulk.id"),)),
     EvolutionRequested: (Reference("about", "item_id"),),
     DocumentIngested: (Reference("chunk", "chunks", many=True), _RESOURCES),
     ConflictRecorded: (Reference("contradicts", "first"), Reference("contradicts", "second")),
@@ -61,7 +68,7 @@ REFERS: dict[type[Fact], tuple[Reference, ...]] = {
     StatementDropped: (Reference("says_again", "item_id"),),
 }
 """What a fact refers to."""
-PREFIXES = {"resource": "resource:"}
+PREFIXES = {"resource": "resource:", "bulk": "bulk:"}
 
 
 _ROW = ("position", "stream_time", "event_id", "type", "org", "entity", "entity_id")
@@ -85,10 +92,13 @@ def links(parsed: Mapping[type[Fact], pa.Table]) -> pa.Table:
                     found.append(_each(rows, relation, prefix, _other_than(name, names)))
                     names.append(name)
         for relation, field, many in REFERS.get(fact, ()):
-            refs = pc.struct_field(events["d"], [field])
+            refs = pc.struct_field(events["d"], field.split("."))
             found.append((_every if many else _each)(rows, relation, PREFIXES.get(relation, ""), refs))
         if fact in SERVING:
-            found.append(_every(rows, SERVING[fact], "", pc.struct_field(events["d"], ["items"]), "id"))
+            items = pc.struct_field(events["d"], ["items"])
+            looks = _are_looks(fact, events)
+            for relation, are in ((SERVING[fact], pc.invert(looks)), (SHOWN, looks)):
+                found.append(_every(rows.filter(are), relation, "", items.filter(are), "id"))
     return pa.concat_tables(found)
 
 
@@ -96,6 +106,13 @@ def _named(events: pa.Table, part: str, field: str) -> pa.ChunkedArray:
     """The `trace_id` or `message_id` in one part of the events' data; null where it is empty."""
     name = pc.struct_field(events["d"], [part, field])
     return pc.if_else(pc.equal(name, ""), None, name)
+
+
+def _are_looks(fact: type[Fact], events: pa.Table) -> pa.Array | pa.ChunkedArray:
+    """Whether each event is a recall that does not count (projections/fold_kit/recalls.py)."""
+    if fact is not RecallServed:
+        return pa.repeat(False, len(events))
+    return pc.equal(pc.struct_field(events["d"], ["kind"]), LOOK)
 
 
 def _other_than(name: pa.ChunkedArray, earlier: Iterable[pa.ChunkedArray]) -> pa.ChunkedArray:
