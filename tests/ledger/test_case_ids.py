@@ -1,4 +1,4 @@
-"""The id that a case counts once by stays what it was, or every case that is sent again after an upgrade counts twice."""
+"""The id that a case counts once by stays what it was, or each case sent again after an upgrade would count twice."""
 
 from __future__ import annotations
 
