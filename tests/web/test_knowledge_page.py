@@ -20,12 +20,8 @@ def node(shared_node: RunningNode) -> RunningNode:
     """A node with a few items of a team."""
     with shared_node.client() as ledger:
         mei = ledger.acting_as(user="lh-mei", project="lighthouse")
-        mei.save(
-            "Light the lamp", "At dusk.", ["strategy"], id="lh-lamp", scopes=[TEAM], tags={"area": "lamp"}, score=5
-        )
-        mei.save(
-            "Clean the lens", "Every week.", ["tool"], id="lh-lens", scopes=[TEAM], tags={"area": "glass"}, score=2
-        )
+        mei.save("Light the lamp", "At dusk.", ["strategy"], id="lh-lamp", scopes=[TEAM], tags={"area": "lamp"}, score=5)
+        mei.save("Clean the lens", "Every week.", ["tool"], id="lh-lens", scopes=[TEAM], tags={"area": "glass"}, score=2)
         mei.remember("The keeper prefers tea.", "semantic", id="lh-tea", scopes=[TEAM], tags=["taste"])
         mei.remember("The storm of March broke a pane.", "episodic", id="lh-storm", scopes=[TEAM])
         mei.save("A secret of mei", "Nobody else reads it.", ["tool"], id="lh-secret")
@@ -153,9 +149,7 @@ def test_who_is_in_no_scope_of_it_sees_nothing_of_it(node: RunningNode) -> None:
 def test_pages_lead_to_newer_and_older_ones_without_a_gap_while_others_save(node: RunningNode) -> None:
     with node.client() as ledger, visitor(node.url, user="lh-pager") as pager:
         own = ledger.acting_as(user="lh-pager")
-        own.save_many(
-            [{"id": f"lh-page-{n:02}", "task": "t", "content": f"c {n}", "types": ["tool"]} for n in range(60)]
-        )
+        own.save_many([{"id": f"lh-page-{n:02}", "task": "t", "content": f"c {n}", "types": ["tool"]} for n in range(60)])
         caught_up(ledger)
         seen: list[str] = []
         page = pager.get("/ui/knowledge", owner="user:lh-pager").text

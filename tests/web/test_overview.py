@@ -132,9 +132,7 @@ def test_many_days_are_weeks_that_lose_nothing_and_end_today() -> None:
 
 
 def test_a_figure_of_nothing_is_drawn_and_the_tallest_bar_fills_its_strip() -> None:
-    assert "<rect" not in bars(
-        spans([{**day("2026-01-01", 0), "recalled": 0, "helpful": 0, "harmful": 0}]), words_of("en")
-    )
+    assert "<rect" not in bars(spans([{**day("2026-01-01", 0), "recalled": 0, "helpful": 0, "harmful": 0}]), words_of("en"))
     drawn = bars(spans([day("2026-01-01", 5), day("2026-01-02", 10)]), words_of("en"))
     heights = [float(each) for each in re.findall(r'class="saved"[^>]* height="([\d.]+)"', drawn)]
     assert heights[0] * 2 == heights[1]
