@@ -1,4 +1,4 @@
-"""NATS client with a faster parser: reads messages as nats-py does, in a third of the time.
+"""NATS client with a faster parser: reads messages as nats-py does, in a third of the time; many are sent at once.
 
 nats-py 2.16 examines each letter of each header's name: 4 µs of the 13 that reading an event with five headers takes.
 Names repeat, so each is checked once and cached. Messages for a pull consumer go to it unparsed: matching them against
@@ -8,14 +8,16 @@ each kind of line, and a message object, a queue and a task for each took twice 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
+import nats.errors
 from nats.aio.client import Client
 from nats.aio.subscription import Subscription
 from nats.protocol.parser import AWAITING_CONTROL_LINE, Parser
 
+from ledger.broker.frames import frame
 from ledger.wire.publication import MSG_ID
 
 _ID = MSG_ID.encode()
@@ -99,7 +101,7 @@ class QuickParser(Parser):
 
 
 class QuickClient(Client):
-    """nats-py's client with faster header parsing and raw delivery."""
+    """nats-py's client with faster header parsing, raw delivery, and many messages sent in one piece."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -113,6 +115,27 @@ class QuickClient(Client):
     def hand_over_no_more(self, subscription: Subscription) -> None:
         """End raw delivery to the taker."""
         self._takers.pop(subscription._id, None)
+
+    async def publish_together(self, messages: Sequence[tuple[str, bytes, Mapping[str, str]]]) -> None:
+        """Publish messages (subject, body, headers) in one piece; each as the library's `publish` would, or none.
+
+        Raises what `publish` raises.
+        """
+        if self.is_closed:
+            raise nats.errors.ConnectionClosedError
+        if self.is_draining_pubs:
+            raise nats.errors.ConnectionDrainingError
+        sizes = [len(body) for _, body, _ in messages]
+        if max(sizes, default=0) > self._max_payload:
+            raise nats.errors.MaxPayloadError
+        piece = b"".join([frame(*message) for message in messages])
+        if not self.is_connected and len(piece) + self._pending_data_size > self._max_pending_size:
+            raise nats.errors.OutboundBufferLimitError
+        self.stats["out_msgs"] += len(messages)
+        self.stats["out_bytes"] += sum(sizes)
+        await self._send_command(piece)
+        if self._flush_queue is not None and self._flush_queue.empty():
+            await self._flush_pending()
 
     async def _process_msg(self, sid: int, subject: bytes, reply: bytes, data: bytes, headers: Any) -> None:
         taker = self._takers.get(sid) if reply else None

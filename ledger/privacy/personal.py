@@ -31,6 +31,7 @@ from ledger.wire.subjects import event_subject, stated_by
 
 NOBODY = OPERATOR
 
+_ENTITY_ID = ""
 _ABOUT = {"evolution": "item_id", "slim": "survivor", "conflict": "first", "statement": "item_id"}
 """The field of a process's facts with the id of the item that they are about."""
 _OF_THEIR_READERS = (
@@ -65,8 +66,10 @@ def persons(owner: str | None, scopes: Iterable[str]) -> list[str]:
 
 def stated_persons(event: NewEvent) -> list[str]:
     """The persons that an event belongs to according to the event alone: its actor and its owner."""
-    fact = event.fact
     entities = [event.actor] if is_person(event.actor) else []
+    if not _states_persons(type(event.fact)):
+        return entities
+    fact = event.fact
     if isinstance(fact, ProfileFact):
         entities += [fact.owner] if is_person(fact.owner) else []
     elif isinstance(fact, _OF_THEIR_READERS):
@@ -76,15 +79,23 @@ def stated_persons(event: NewEvent) -> list[str]:
     return sorted(set(entities)) if len(entities) > 1 else entities
 
 
+@cache
+def _states_persons(fact: type[Fact]) -> bool:
+    return issubclass(fact, (ProfileFact, *_OF_THEIR_READERS, StatementHeld))
+
+
 def about_item(event: NewEvent) -> str | None:
     """The item whose persons the event's text belongs to as well; None when the event itself names all its persons."""
-    fact = event.fact
-    if isinstance(fact, KnowledgeSaved):
+    field = _field_of_item(type(event.fact))
+    return event.entity_id if field == _ENTITY_ID else None if field is None else getattr(event.fact, field, None)
+
+
+@cache
+def _field_of_item(fact: type[Fact]) -> str | None:
+    """The field of a fact with the id of the item that it is about; None where it is about none that was there."""
+    if issubclass(fact, KnowledgeSaved):
         return None
-    if fact.entity() == "knowledge":
-        return event.entity_id
-    field = _ABOUT.get(fact.entity())
-    return None if field is None else getattr(fact, field, None)
+    return _ENTITY_ID if fact.entity() == "knowledge" else _ABOUT.get(fact.entity())
 
 
 def has_text(fact: Fact) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Protocol
 
 import nats.errors
@@ -21,8 +21,11 @@ from ledger.wire.publication import parse_answer
 MAX_MESSAGES = 1_000
 MAX_BYTES = 16 * 1024 * 1024
 _BATCH_ID, _SEQUENCE, _COMMIT = "Nats-Batch-Id", "Nats-Batch-Sequence", "Nats-Batch-Commit"
-# Yield to the event loop after this many messages, so that the socket is written and the server starts to work.
-_YIELD_EVERY = 128
+# Sent in one piece; then the event loop gets its turn, so that the socket is written and the server starts to work.
+_TOGETHER, _BYTES_TOGETHER = 128, 1024 * 1024
+
+Outgoing = tuple[str, bytes, dict[str, str]]
+"""Subject, body and headers of a message of a batch."""
 
 
 class Message(Protocol):
@@ -49,29 +52,41 @@ async def send_batch(
     then stored whole or not at all.
     """
     batch_id = uuid.uuid4().hex
-    last = len(publications)
     loop = asyncio.get_running_loop()
     deadline = loop.time() + timeout
-    publish = connection.client.publish  # saves one call per message compared with connection.send
-    for number, publication in enumerate(publications, 1):
-        headers = dict(publication.headers)
-        headers[_BATCH_ID], headers[_SEQUENCE] = batch_id, str(number)
-        if number == last:
-            headers[_COMMIT] = "1"
-        elif number > 1:
-            try:
-                await publish(publication.subject, publication.body, headers=headers)
-            except nats.errors.Error as error:
-                raise BrokerUnavailable(f"a batch was cut after {number - 1} messages: {error}") from error
-            if number % _YIELD_EVERY == 0:
-                await asyncio.sleep(0)
-            continue
-        pending = await connection.ask(publication.subject, publication.body, headers)
-        if number == last and meanwhile is not None:
+
+    async def answer(message: Outgoing) -> bytes:
+        pending = await connection.ask(*message)
+        if message is commit and meanwhile is not None:
             await asyncio.sleep(0)
             meanwhile()
         left = max(0.001, deadline - loop.time())
-        reply = await connection.answer(pending, publication.subject, left)
-        if reply.data:  # the answer to the first message is empty: the batch is open
-            return parse_answer(reply.data)
-    raise AssertionError("a batch has at least one message, and its last one is answered")
+        return (await connection.answer(pending, message[0], left)).data
+
+    *before, commit = (
+        (each.subject, each.body, {**each.headers, _BATCH_ID: batch_id, _SEQUENCE: str(number)})
+        for number, each in enumerate(publications, 1)
+    )
+    commit[2][_COMMIT] = "1"
+    if before and (refused := await answer(before[0])):
+        return parse_answer(refused)  # the answer to the first message is empty where the batch is open
+    for piece in _pieces(before[1:]):
+        try:
+            await connection.client.publish_together(piece)
+        except nats.errors.Error as error:
+            raise BrokerUnavailable(f"a batch of {len(publications)} messages was cut: {error}") from error
+        await asyncio.sleep(0)
+    return parse_answer(await answer(commit))
+
+
+def _pieces(messages: Sequence[Outgoing]) -> Iterator[list[Outgoing]]:
+    piece: list[Outgoing] = []
+    size = 0
+    for message in messages:
+        piece.append(message)
+        size += len(message[1])
+        if len(piece) == _TOGETHER or size > _BYTES_TOGETHER:
+            yield piece
+            piece, size = [], 0
+    if piece:
+        yield piece

@@ -28,5 +28,5 @@ def case_event_id(org: str, item_id: str, actor: str, verdict: KnowledgeRated, l
         around = (lineage.trace_id, lineage.message_id)
         if around == (None, None) or not any(getattr(case, name) for name in _WORDS):
             return None
-    identity = [org, item_id, actor, verdict.verdict, case.model_dump(exclude_none=True), around]
-    return named_id(NAMESPACE, orjson.dumps(identity).decode())
+    stated = orjson.Fragment(case.__pydantic_serializer__.to_json(case, exclude_none=True))
+    return named_id(NAMESPACE, orjson.dumps((org, item_id, actor, verdict.verdict, stated, around)))

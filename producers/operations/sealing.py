@@ -98,7 +98,8 @@ class SealingLedger:
                 items_by_org.setdefault(event.org, set()).add(item)
             about.append(item)
             own = stated_persons(event) if sealable else []
-            from_event.append(own if item is None else sorted({*own, *saved.get((event.org, item), ())}))
+            stated = saved.get((event.org, item)) if saved and item is not None else None
+            from_event.append(sorted({*own, *stated}) if stated else own)
         known = {org: await self._persons_of(org, sorted(ids)) for org, ids in items_by_org.items()}
         if not any(persons for items in known.values() for persons in items.values()):
             return from_event

@@ -26,11 +26,11 @@ from projections.engine.canonical_check import is_canonical
 from projections.engine.model_check import canonical_body, validated
 from projections.engine.unsealing import Opened
 from projections.fold_kit.decisions import CANDIDATES, Candidate, Refusal, as_candidates
-from projections.fold_kit.envelopes import USED_ATTRIBUTES, data_as_json, envelope_columns, narrow
+from projections.fold_kit.envelopes import NOTHING, USED_ATTRIBUTES, data_as_json, envelope_columns, narrow
 from projections.fold_kit.parser import Parser
 from projections.fold_kit.schema_sql import json_structure
 from projections.fold_kit.sql_text import text
-from projections.fold_kit.workbench import Facts, table_of
+from projections.fold_kit.workbench import Facts
 from projections.views.knowledge.fast_path import plain
 from projections.views.lineage.links import links
 
@@ -80,15 +80,14 @@ def decode(parser: Parser, opened: Opened) -> Decoded:
         accepted_names = [_name_in(event.subject) for event in accepted[start:end]]
         raw = _raw(accepted[start:end], accepted_names)
         for fact in _occurring(accepted_names):
-            tables.setdefault(fact, []).append(parser.select(_select(fact, "true"), raw=raw).drop_columns("unproven"))
+            rows = _whole(fact, parser.select(_select(fact, "true"), raw=raw))
+            tables.setdefault(fact, []).append(rows.drop_columns("unproven"))
     if not tables:
         return Decoded(opened, {}, refused)
     parsed = {fact: pa.concat_tables(tables[fact]) for fact in FACTS.values() if fact in tables}
     envelopes = narrow(parsed.values())
     candidates = None if plain(parsed) else as_candidates(parser.rows(CANDIDATES, envelopes=envelopes))
-    relations = {table_of(fact): rows for fact, rows in parsed.items()}
-    lineage = parser.select(links(tuple(parsed)), envelopes=envelopes, **relations)
-    return Decoded(opened, parsed, refused, envelopes, candidates, lineage)
+    return Decoded(opened, parsed, refused, envelopes, candidates, links(parsed))
 
 
 def _pieces(events: Sequence[StoredEvent]) -> Iterator[tuple[int, int]]:
@@ -129,7 +128,7 @@ def _parse(
     parsed: dict[type[Fact], pa.Table] = {}
     first = events[0].position
     for fact in facts:
-        rows = parser.select(_select(fact, is_canonical(fact)), raw=raw)
+        rows = _whole(fact, parser.select(_select(fact, is_canonical(fact)), raw=raw))
         positions = rows["unproven"].drop_null().to_pylist()
         if positions:
             unproven += [events[position - first] for position in positions]
@@ -170,13 +169,21 @@ def _texts(bodies: list[bytes]) -> pa.Array:
     return texts
 
 
+def _whole(fact: type[Fact], rows: pa.Table) -> pa.Table:
+    """The rows with the columns that no event of the fact has, all null: a query would compute each of them."""
+    for name, sql in envelope_columns(fact).items():
+        if sql in NOTHING:
+            rows = rows.append_column(name, pa.nulls(len(rows), NOTHING[sql]))
+    return rows
+
+
 @cache
 def _select(fact: type[Fact], fits: str) -> str:
     """The query of one fact's rows; `unproven` is the position of each for which the predicate `fits` does not hold.
 
     The inner SELECT extracts each attribute from the parsed struct once, before anything is computed from it.
     """
-    columns = ", ".join(f"{sql} AS {name}" for name, sql in envelope_columns(fact).items())
+    columns = ", ".join(f"{sql} AS {name}" for name, sql in envelope_columns(fact).items() if sql not in NOTHING)
     attributes = ", ".join(f'e."{name}" AS e_{name}' for name in USED_ATTRIBUTES)
     return f"""SELECT {columns}, d, data, CASE WHEN NOT {fits} THEN position END AS unproven FROM (
         SELECT *, {data_as_json(fact)} AS data FROM (

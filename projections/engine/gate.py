@@ -13,13 +13,13 @@ from dataclasses import dataclass
 import duckdb
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from ledger.event import Fact
 from ledger.events import FACTS
 from ledger.wire.publication import Identity
 from projections.engine.decode import Decoded
 from projections.fold_kit.decisions import ACCEPTED, CANDIDATES, Candidate, Rules, as_candidates
-from projections.fold_kit.envelopes import narrow
 from projections.fold_kit.sql_text import among
 from projections.fold_kit.workbench import Workbench, table_of
 from projections.views.documents.rules import DocumentRules
@@ -50,7 +50,9 @@ RULES: dict[str, Callable[[duckdb.DuckDBPyConnection, str], Rules]] = {
 }
 
 _VERDICT = {"item_version": pa.int32(), "closes": pa.int64(), "item_status": pa.string()}
-
+_OF_ALL = ("position", "stream_time", "org", "entity", "entity_id", "key", "closes")
+# Each column of a relation takes part in the planning of each query over it.
+_JUDGED = (*Candidate._fields, "entity", "key")
 
 Accepted = tuple[int, int | None, int | None, str | None]
 
@@ -112,20 +114,23 @@ def gate(bench: Workbench, decoded: Decoded) -> list[tuple[int, str, str]]:
     """Judge every decoded event, and present the accepted ones to the folds.
 
     Presents a relation for each fact (`table_of`): its accepted rows with the columns of _VERDICT more (`closes` is the
-    position of the version that the event ends); and `accepted`, the narrow columns of all of them.
+    position of the version that the event ends); `accepted`, the columns _OF_ALL of all of them; and their links, as
+    `derived_lineage`.
     Returns (position, code, reason) of each event that is refused.
     """
-    if not decoded.parsed:
+    if decoded.envelopes is None or decoded.lineage is None:
         return []
-    bench.present({"envelopes": decoded.envelopes, "derived_lineage": decoded.lineage})
     candidates = decoded.candidates
     if candidates is None:
-        made = fast_path.versions(bench, decoded.parsed)
+        made = fast_path.versions(bench, decoded.parsed, decoded.envelopes)
         if made is not None:
             makes = {fact: made if fact in fast_path.MAKE_VERSIONS else None for fact in decoded.parsed}
-            _present(bench, {fact: _with_versions(rows, makes[fact]) for fact, rows in decoded.parsed.items()})
+            accepted = {fact: _with_versions(rows, makes[fact]) for fact, rows in decoded.parsed.items()}
+            _present(bench, accepted, decoded.lineage)
             fast_path.count(bench, decoded.parsed)
             return []
+    bench.present({"envelopes": decoded.envelopes.select(_JUDGED)})
+    if candidates is None:
         candidates = as_candidates(bench.rows(CANDIDATES))
     occurring = {fact.entity() for fact in decoded.parsed}
     rules = rules_for(
@@ -140,14 +145,23 @@ def gate(bench: Workbench, decoded: Decoded) -> list[tuple[int, str, str]]:
         seen_before(bench.con, "SELECT key FROM envelopes"),
     )
     if judgement.counted:
-        _present(bench, _accepted(decoded.parsed, judgement.counted))
+        _present(bench, _accepted(decoded.parsed, judgement.counted), _links_of(decoded.lineage, judgement))
         write(bench.con, rules)
     return judgement.refused
 
 
-def _present(bench: Workbench, accepted: dict[type[Fact], pa.Table]) -> None:
+def _present(bench: Workbench, accepted: dict[type[Fact], pa.Table], lineage: pa.Table) -> None:
     bench.present({table_of(fact): rows for fact, rows in accepted.items()})
-    bench.present({"accepted": narrow(accepted.values(), *_VERDICT)})
+    bench.present({"accepted": pa.concat_tables([rows.select(_OF_ALL) for rows in accepted.values()])})
+    bench.present({"derived_lineage": lineage})
+
+
+def _links_of(lineage: pa.Table, judgement: Judgement) -> pa.Table:
+    """The links in the events that count."""
+    if not judgement.refused:
+        return lineage
+    counted = pa.array([position for position, *_ in judgement.counted], pa.int64())
+    return lineage.filter(pc.is_in(lineage["position"], counted))
 
 
 def _with_versions(rows: pa.Table, made: pa.Table | None) -> pa.Table:

@@ -105,7 +105,9 @@ def open_events(keyring: Keyring, events: list[StoredEvent]) -> Opened:
 
     for event, error in forgotten.unconfirmed(keyring, events):
         fails(event, error)
-    for event in events:
+    # Most batches have no seal at all: one look at all bodies takes a third of the time.
+    some_sealed = may_be_sealed(b"".join([event.body for event in events]))
+    for event in events if some_sealed else ():
         if not may_be_sealed(event.body) or event.position in failed:
             continue
         try:

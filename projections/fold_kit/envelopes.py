@@ -33,6 +33,13 @@ READERS = "list_transform(d.acl, lambda x: x.entity)"
 WRITERS = """list_transform(list_filter(d.acl, lambda x: x.permission = 'read_write'), lambda x: x.entity)"""
 """The entities of an ACL that may revise the item."""
 
+NOTHING = {
+    "NULL::VARCHAR": pa.string(),
+    "NULL::BIGINT": pa.int64(),
+    "NULL::VARCHAR[]": pa.list_(pa.field("l", pa.string())),
+}
+"""A column that no event of a fact has, as SQL, and the type of what DuckDB would make of it."""
+
 SERVED = f"CASE WHEN {counts('d.')} THEN list_transform(d.items, lambda x: x.id) ELSE []::VARCHAR[] END"
 """The items that a recall served; none of one that does not count."""
 
@@ -117,9 +124,9 @@ def data_as_json(fact: type[Fact]) -> str:
     return f"CASE {' '.join(forms)} END"
 
 
-def narrow(tables: Iterable[pa.Table], *more: str) -> pa.Table:
-    """The narrow columns, and `more`, of all the tables; nothing is copied."""
-    return pa.concat_tables([table.select([*NARROW, *more]) for table in tables])
+def narrow(tables: Iterable[pa.Table]) -> pa.Table:
+    """The narrow columns of all the tables; nothing is copied."""
+    return pa.concat_tables([table.select(NARROW) for table in tables])
 
 
 def _lifetime(fact: type[Fact]) -> str:

@@ -34,7 +34,7 @@ class Workbench:
     def __init__(self, con: duckdb.DuckDBPyConnection, keyring: Keyring | None = None) -> None:
         self.con = con
         self.keyring = keyring or Keyring()
-        self._loaded: dict[str, None] = {}
+        self._loaded: dict[str, pa.Table] = {}
 
     @cached_property
     def parser(self) -> Parser:
@@ -73,7 +73,11 @@ class Workbench:
         """Register these tables as relations until `clear`."""
         for name, table in tables.items():
             self.con.register(name, table)
-            self._loaded[name] = None
+            self._loaded[name] = table
+
+    def presented(self, name: str) -> pa.Table:
+        """A relation of this batch, as columns."""
+        return self._loaded[name]
 
     def load(self, name: str, columns: Iterable[Any], schema: pa.Schema) -> str:
         """Register columns of Python values as a relation until `clear`; returns its name."""

@@ -1,7 +1,8 @@
 """Batching of the live projector: bulk is collected for a moment, unless a reader waits for one of its positions.
 
-A few events are folded as they arrive. More than a few are the beginning of a bulk write: the batch then waits for the
-rest of it, but no longer than until it contains every position that a reader waits for.
+A few events are folded as they arrive. More than a few are the beginning of a bulk write: the batch then grows while
+more comes, as one fold of all costs less than two, but no longer than until it contains every position that a reader
+waits for.
 """
 
 from __future__ import annotations
@@ -18,7 +19,9 @@ from projections.engine.view import View
 
 # More events than this are a part of a larger write: the server delivers a batch of a thousand in parts.
 A_FEW = 8
+# How long a batch waits for more after the last events of it came, and how long after the first ones.
 GATHER_SECONDS = 0.25
+LONGEST_SECONDS = 1.0
 # A growing batch is decoded in pieces of this size while more events arrive.
 DECODED_AT_ONCE = 2_000
 # Large events fill the memory long before there are many of them.
@@ -98,7 +101,7 @@ class Arriving:
     async def come(self, within: float, unless: asyncio.Event | None = None) -> bool:
         """Wait up to `within` seconds for more events, or until `unless` is set; whether there are any."""
         signals = [self._came] if unless is None else [self._came, unless]
-        if not any(signal.is_set() for signal in signals):
+        if within > 0 and not any(signal.is_set() for signal in signals):
             tasks = [asyncio.ensure_future(signal.wait()) for signal in signals]
             await asyncio.wait(tasks, timeout=within, return_when=asyncio.FIRST_COMPLETED)
             for task in tasks:
@@ -139,7 +142,8 @@ async def gathered(arriving: Arriving, view: View, most: int, decode: Callable[[
     """
     batch = Batch(await arriving.next())
     loop = asyncio.get_running_loop()
-    until, awaited_until = loop.time() + GATHER_SECONDS, None
+    came = began = loop.time()
+    awaited_until: float | None = None
     while A_FEW < len(batch.events) < most and batch.bytes < MOST_BYTES:
         awaited = view.next_awaited
         if awaited is not None and awaited <= batch.last:
@@ -148,16 +152,17 @@ async def gathered(arriving: Arriving, view: View, most: int, decode: Callable[[
             await decode(batch)
             continue
         now = loop.time()
-        if awaited is None:
-            left, unless = until - now, view.awaited
-        else:
-            awaited_until = awaited_until or now + ON_ITS_WAY_SECONDS
-            left, unless = awaited_until - now, None
-        if left <= 0:
+        if now >= began + LONGEST_SECONDS:
             break
-        if await arriving.come(left, unless):
+        if awaited is None:
+            until, unless = min(came + GATHER_SECONDS, began + LONGEST_SECONDS), view.awaited
+        else:
+            until = awaited_until = awaited_until or now + ON_ITS_WAY_SECONDS
+            unless = None
+        if await arriving.come(until - now, unless):  # also what came while a piece was decoded, however long that took
             batch.add(await arriving.next())
-        elif arriving.ended:
+            came = loop.time()
+        elif arriving.ended or loop.time() >= until:
             break
     return batch
 

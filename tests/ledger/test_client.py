@@ -1,4 +1,4 @@
-"""Does our client read messages as the library does?"""
+"""Does our client read and write messages as the library does?"""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ import itertools
 from collections.abc import Callable
 from typing import cast
 
+import nats.errors
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from nats.aio.client import Client
@@ -84,3 +86,48 @@ def test_messages_in_any_pieces_are_those_that_the_library_hears(
 def _written(sid: bytes, reply: bytes, headers: bytes, body: bytes) -> bytes:
     sizes = b"%d %d" % (len(headers), len(headers + body)) if headers else b"%d" % len(body)
     return (b"HMSG" if headers else b"MSG") + b" a.b %s %s%s\r\n%s%s\r\n" % (sid, reply, sizes, headers, body)
+
+
+_subjects = st.one_of(
+    st.text(max_size=8), st.sampled_from(["ledger.default.knowledge.k.rated.user.ada", "a b", "a\r\nPUB"])
+)
+_values = st.one_of(st.text(max_size=8), st.sampled_from(["8d1f-77", " a ", "1\r\nNats-Batch-Commit: 1", "知识"]))
+_headers = st.dictionaries(st.sampled_from(["Nats-Msg-Id", "Nats-Batch-Sequence", "a b", " x "]), _values, max_size=3)
+_outgoing = st.lists(st.tuples(_subjects, st.binary(max_size=20), _headers), max_size=4)
+
+
+@given(_outgoing)
+def test_messages_sent_together_are_the_bytes_that_the_library_sends(
+    messages: list[tuple[str, bytes, dict[str, str]]],
+) -> None:
+    library, ours = _unconnected(), _unconnected()
+
+    async def one_by_one() -> None:
+        for subject, body, headers in messages:
+            await library.publish(subject, body, headers=headers)
+
+    try:
+        asyncio.run(one_by_one())
+    except nats.errors.Error as refused:
+        with pytest.raises(type(refused)):
+            asyncio.run(ours.publish_together(messages))
+        assert ours._pending == []  # none of them, where the library has sent those before
+        return
+    asyncio.run(ours.publish_together(messages))
+    assert b"".join(ours._pending) == b"".join(library._pending)
+    assert ours.stats == library.stats
+    assert ours._pending_data_size == library._pending_data_size
+
+
+def test_no_more_is_kept_for_a_lost_connection_than_the_library_keeps() -> None:
+    client = _unconnected()
+    with pytest.raises(nats.errors.OutboundBufferLimitError):
+        asyncio.run(client.publish_together([("a", b"x" * 2_000, {})] * 600))
+    assert client._pending == []
+
+
+def _unconnected() -> QuickClient:
+    """A client that keeps what it is to send until it is connected."""
+    client = QuickClient()
+    client._max_pending_size, client._max_payload = 1_000_000, 1_000_000
+    return client

@@ -84,6 +84,7 @@ async def at_work() -> AsyncIterator[Folding]:
 def patient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing is folded because time is over."""
     monkeypatch.setattr(gathering, "GATHER_SECONDS", 3_600.0)
+    monkeypatch.setattr(gathering, "LONGEST_SECONDS", 3_600.0)
     monkeypatch.setattr(gathering, "ON_ITS_WAY_SECONDS", 3_600.0)
 
 
@@ -106,11 +107,13 @@ async def test_what_is_here_is_folded_at_once_for_somebody_who_waits_for_that() 
         assert folding.folds == [100]
 
 
-@pytest.mark.parametrize("waits", [False, True])
+@pytest.mark.parametrize("reason", ["GATHER_SECONDS", "LONGEST_SECONDS", "ON_ITS_WAY_SECONDS"])
+@pytest.mark.usefixtures("patient")
 async def test_bulk_is_folded_soon_though_nobody_waits_or_for_what_does_not_come(
-    monkeypatch: pytest.MonkeyPatch, waits: bool
+    monkeypatch: pytest.MonkeyPatch, reason: str
 ) -> None:
-    monkeypatch.setattr(gathering, "ON_ITS_WAY_SECONDS" if not waits else "GATHER_SECONDS", 3_600.0)
+    monkeypatch.setattr(gathering, reason, 0.05)
+    waits = reason == "ON_ITS_WAY_SECONDS"
     async with at_work() as folding:
         waiting = asyncio.create_task(folding.view.wait_for(10_000, 50)) if waits else None
         folding.ledger.tell(LOG[:100])

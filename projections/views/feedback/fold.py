@@ -7,7 +7,11 @@ A case that names a trace, or comes from one, earns credit only when the item wa
 from __future__ import annotations
 
 import duckdb
+import pyarrow as pa
+import pyarrow.compute as pc
 
+from kledger.contract.knowledge import Case
+from ledger.event import Fact
 from ledger.events.knowledge import KnowledgeConfirmed, KnowledgeRated
 from projections.fold_kit.decisions import Counted
 from projections.fold_kit.recalls import counts
@@ -32,6 +36,15 @@ COMMENT ON COLUMN feedback.credit IS
 """
 
 _RATED = (KnowledgeRated, KnowledgeConfirmed)
+_OF_EVENT = {
+    "position": "position",
+    "time": "stream_time",
+    "event_id": "event_id",
+    "org": "org",
+    "knowledge_id": "entity_id",
+    "actor": "actor",
+}
+_TRACED = ("position", "org", "knowledge_id", "trace_id")
 _SERVED = f"""
 SELECT DISTINCT f.position FROM ({{rated}}) f(position, org, knowledge_id, trace_id)
 JOIN recalls r ON r.org = f.org AND r.trace_id = f.trace_id AND r.item_id = f.knowledge_id AND r.position < f.position
@@ -42,7 +55,7 @@ UPDATE knowledge_state SET supporting = knowledge_state.supporting + f.supportin
     opposing = knowledge_state.opposing + f.opposing
 FROM (
     SELECT org, knowledge_id, {SUPPORTING} AS supporting, {OPPOSING} AS opposing
-    FROM feedback WHERE position IN ({{batch}}) GROUP BY org, knowledge_id
+    FROM {{cases}} GROUP BY org, knowledge_id
 ) f WHERE knowledge_state.id = f.knowledge_id AND knowledge_state.org = f.org
 """
 
@@ -50,23 +63,46 @@ FROM (
 def fold(bench: Workbench, facts: Facts) -> None:
     """Append the cases of the batch, with their credit, and count them as evidence."""
     rated = [fact for fact in _RATED if fact in facts]
-    for fact in rated:
-        verdict = "d.verdict" if fact is KnowledgeRated else "'confirmed'"
-        own = {name: f"coalesce(nullif(d.\"case\".{name}, ''), {name})" for name in ("trace_id", "message_id")}
-        traces = " UNION ALL ".join(
-            f"SELECT position, org, entity_id, {trace} FROM {table_of(fact)}" for trace in ("trace_id", own["trace_id"])
-        )
-        served = _SERVED.format(rated=traces)
-        bench.run(f"""
-            INSERT INTO feedback
-            SELECT position, stream_time, event_id, org, entity_id, {verdict}, d."case".task, d."case".query,
-                d."case".outcome, d."case".reason, d."case".timestamp, actor, {own["trace_id"]}, {own["message_id"]},
-                CASE WHEN trace_id IS NULL THEN 'untraced' WHEN position IN ({served}) THEN 'served'
-                    ELSE 'not_served' END
-            FROM {table_of(fact)}
-        """)
-    if rated:
-        bench.run(_COUNT.format(batch=" UNION ALL ".join(f"SELECT position FROM {table_of(fact)}" for fact in rated)))
+    if not rated:
+        return
+    cases = pa.concat_tables([_cases(fact, bench.presented(table_of(fact))) for fact in rated])
+    credit = _credit(bench, cases)
+    bench.present({"cases": cases.drop_columns("named").append_column("credit", credit)})
+    bench.run("INSERT INTO feedback BY NAME FROM cases")
+    if KnowledgeConfirmed in rated or pc.any(pc.not_equal(credit, "not_served")).as_py():
+        bench.run(_COUNT.format(cases="cases"))
+
+
+def _cases(fact: type[Fact], events: pa.Table) -> pa.Table:
+    """The columns of `feedback` but for the credit; and `named`, the trace that the event is of."""
+    own = {name: pc.struct_field(events["d"], ["case", name]) for name in Case.model_fields}
+    for name in ("trace_id", "message_id"):
+        own[name] = pc.if_else(pc.fill_null(pc.not_equal(own[name], ""), False), own[name], events[name])
+    verdict = pc.struct_field(events["d"], ["verdict"]) if fact is KnowledgeRated else ["confirmed"] * len(events)
+    return pa.table(
+        {
+            **{name: events[column] for name, column in _OF_EVENT.items()},
+            "verdict": verdict,
+            **{"case_time" if name == "timestamp" else name: values for name, values in own.items()},
+            "named": events["trace_id"],
+        }
+    )
+
+
+def _credit(bench: Workbench, cases: pa.Table) -> pa.ChunkedArray:
+    """Whether each case's item was served before to one of its traces."""
+    traced = cases.filter(pc.is_valid(cases["named"]))
+    if not len(traced):
+        return pa.chunked_array([pa.repeat("untraced", len(cases))])
+    others = traced.filter(pc.not_equal(traced["named"], traced["trace_id"]))
+    both = [
+        rows.select(("position", "org", "knowledge_id", trace))
+        for rows, trace in ((traced, "named"), (others, "trace_id"))
+    ]
+    bench.present({"traced": pa.concat_tables([rows.rename_columns(_TRACED) for rows in both])})
+    served = pa.array([position for (position,) in bench.rows(_SERVED.format(rated="FROM traced"))], pa.int64())
+    credit = pc.if_else(pc.is_in(cases["position"], served), "served", "not_served")
+    return pc.if_else(pc.is_valid(cases["named"]), credit, "untraced")
 
 
 def fold_few(con: duckdb.DuckDBPyConnection, counted: list[Counted]) -> None:
@@ -89,7 +125,7 @@ def fold_few(con: duckdb.DuckDBPyConnection, counted: list[Counted]) -> None:
             for c, fact in rated
         ),
     )
-    con.execute(_COUNT.format(batch=among(c.position for c, _ in rated)))
+    con.execute(_COUNT.format(cases=f"feedback WHERE position IN ({among(c.position for c, _ in rated)})"))
 
 
 def _served(con: duckdb.DuckDBPyConnection, rated: list[Counted]) -> set[int]:

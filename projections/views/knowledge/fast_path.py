@@ -23,6 +23,10 @@ from projections.fold_kit.workbench import Workbench
 MAKE_VERSIONS: tuple[type[Fact], ...] = (KnowledgeSaved, KnowledgeRevised)
 _PLAIN = frozenset({*MAKE_VERSIONS, KnowledgeRated})
 _ACTIVE = MAKES[KnowledgeSaved.name]
+_COLUMNS = (
+    *("position", "stored_us", "type", "key", "org", "entity_id", "actor", "owner", "through", "expected_version"),
+    *("helpful", "harmful", "scopes", "shared_kind"),
+)
 _MADE = f"({among(fact.name for fact in MAKE_VERSIONS)})"
 
 # What a project has to approve is judged event by event: its status depends on who reads it.
@@ -33,24 +37,22 @@ AND NOT EXISTS (
         AND id IN (SELECT entity_id FROM envelopes WHERE type = '{KnowledgeRevised.name}')
 )
 """
-_NEW = """
-SELECT count(DISTINCT key) = count(*) AND NOT EXISTS (FROM event_keys AS k SEMI JOIN envelopes USING (key)) {more}
-FROM envelopes
-"""
+_NEW = "SELECT NOT EXISTS (FROM event_keys AS k SEMI JOIN envelopes USING (key))"
 _KNOWN = """
 SELECT org, id, owner, version, version_position FROM knowledge_state
 WHERE id IN (SELECT entity_id FROM envelopes)
 """
-# In a batch of ratings only: whether each rated item exists (_RATED_ALONE), whether any of them is not public, and then
-# whether their raters may read these (_READ_ALONE). In any other batch: _RATED, _READ. Everybody reads public items.
-_RATED_ALONE = """
-AND NOT EXISTS (FROM envelopes AS e ANTI JOIN knowledge_state AS s ON s.org = e.org AND s.id = e.entity_id)
-"""
+# In a batch of ratings only: whether all are new and each rated item exists, and whether any item is not public
+# (_RATED_ALONE); then whether their raters may read these (_READ_ALONE). In any other batch: _RATED, _READ. Everybody
+# reads public items.
 _NOT_PUBLIC = """
 FROM knowledge_versions
 WHERE valid_to IS NULL AND visibility <> 'public' AND id IN (SELECT entity_id FROM envelopes)
 """
-_ANY_NOT_PUBLIC = f"SELECT EXISTS ({_NOT_PUBLIC})"
+_RATED_ALONE = f"""
+{_NEW} AND NOT EXISTS (FROM envelopes AS e ANTI JOIN knowledge_state AS s ON s.org = e.org AND s.id = e.entity_id),
+    EXISTS ({_NOT_PUBLIC})
+"""
 _READ_ALONE = f"""
 SELECT NOT EXISTS (
     FROM envelopes AS e JOIN (
@@ -139,16 +141,20 @@ def plain(facts: Collection[type[Fact]]) -> bool:
     return _PLAIN.issuperset(facts)
 
 
-def versions(bench: Workbench, facts: Collection[type[Fact]]) -> pa.Table | None:
-    """position, item_version and closes of each event in `envelopes` that makes a version, in the order of the log.
+def versions(bench: Workbench, facts: Collection[type[Fact]], envelopes: pa.Table) -> pa.Table | None:
+    """position, item_version and closes of each of these events that makes a version, in the order of the log.
 
     None where not all events are sure to be accepted; a table without columns where all are and none makes a version.
+    Presents `envelopes`, without the columns that only other events have.
     """
-    some_make = any(fact in facts for fact in MAKE_VERSIONS)
-    if not _holds(bench, _NEW.format(more=_NONE_SHARED if some_make else _RATED_ALONE)):
+    if pc.count_distinct(envelopes["key"]).as_py() < len(envelopes):
         return None
-    if not some_make:
-        return pa.table({}) if not _holds(bench, _ANY_NOT_PUBLIC) or _holds(bench, _READ_ALONE) else None
+    bench.present({"envelopes": envelopes.select(_COLUMNS)})
+    if not any(fact in facts for fact in MAKE_VERSIONS):
+        ((valid, some_not_public),) = bench.rows(_RATED_ALONE)
+        return pa.table({}) if valid and not (some_not_public and not _holds(bench, _READ_ALONE)) else None
+    if not _holds(bench, _NEW + _NONE_SHARED):
+        return None
     bench.present({"known": bench.table(_KNOWN)})
     if KnowledgeRated in facts:
         bench.present({"closed": bench.table(_CLOSED)})

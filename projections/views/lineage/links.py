@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from functools import cache
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from ledger.event import Fact
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from kledger.contract.recall import LOOK
+from ledger.event import FROM, Fact
 from ledger.events.conflict import ConflictRecorded
 from ledger.events.document import DocumentIngested
 from ledger.events.evolution import EvolutionRequested
@@ -24,9 +28,6 @@ from ledger.events.knowledge import (
 )
 from ledger.events.recall import RecallServed
 from ledger.events.statement import StatementDropped, StatementHeld, StatementReleased
-from projections.fold_kit.envelopes import named_in
-from projections.fold_kit.recalls import counts
-from projections.fold_kit.workbench import Facts, table_of
 
 SERVING: dict[type[Fact], str] = {RecallServed: "served", GoalFocused: "injected"}
 """The relation between an event that serves items and each of the items."""
@@ -70,37 +71,73 @@ REFERS: dict[type[Fact], tuple[Reference, ...]] = {
 PREFIXES = {"resource": "resource:", "bulk": "bulk:"}
 
 
-@cache
-def links(facts: Facts) -> str:
-    """The query over `envelopes` and the parsed tables of these facts: the columns of `lineage`."""
-    row = "position, stream_time, event_id, type, org, entity, entity_id"
-    selects = [
-        f"SELECT {row}, '{relation}' AS relation, concat('{prefix}', {column}) AS ref "
-        f"FROM envelopes WHERE {column} IS NOT NULL"
-        for relation, prefix, column in _LINKS
-    ]
-    for fact in facts:
+_ROW = ("position", "stream_time", "event_id", "type", "org", "entity", "entity_id")
+
+
+def links(parsed: Mapping[type[Fact], pa.Table]) -> pa.Table:
+    """The links in the decoded events of these facts, of which there is at least one: the columns of `lineage`.
+
+    Columns are computed from columns. A query costs 5 ms to plan, as much as a thousand events cost to decode.
+    """
+    found: list[pa.Table] = []
+    for fact, events in parsed.items():
+        rows = events.select(_ROW)
+        for relation, prefix, column in _LINKS:
+            found.append(_each(rows, relation, prefix, events[column]))
         for relation, prefix, column in _LINKS[:2]:
-            names = [column]  # the envelope's, or the first of the data, which is a link already
-            for name in named_in(fact, column):
-                is_new = " AND ".join(f"{name} IS DISTINCT FROM {earlier}" for earlier in names)
-                selects.append(
-                    f"SELECT {row}, '{relation}', concat('{prefix}', {name}) FROM {table_of(fact)} "
-                    f"WHERE {name} IS NOT NULL AND {is_new}"
-                )
-                names.append(name)
+            names = [events[column]]  # the envelope's, or the first of the data, which is a link already
+            for part in FROM:
+                if part in fact.model_fields:
+                    name = _named(events, part, column)
+                    found.append(_each(rows, relation, prefix, _other_than(name, names)))
+                    names.append(name)
         for relation, field, many in REFERS.get(fact, ()):
-            prefix = PREFIXES.get(relation, "")
-            if many:
-                ref, is_set = f"unnest(d.{field})", f"len(d.{field}) > 0"
-            else:
-                ref, is_set = f"d.{field}", f"d.{field} IS NOT NULL"
-            selects.append(
-                f"SELECT {row}, '{relation}', concat('{prefix}', {ref}) FROM {table_of(fact)} WHERE {is_set}"
-            )
+            refs = pc.struct_field(events["d"], field.split("."))
+            found.append((_every if many else _each)(rows, relation, PREFIXES.get(relation, ""), refs))
         if fact in SERVING:
-            relation = f"'{SERVING[fact]}'"
-            if fact is RecallServed:
-                relation = f"CASE WHEN {counts('d.')} THEN {relation} ELSE '{SHOWN}' END"
-            selects.append(f"SELECT {row}, {relation}, unnest(d.items).id FROM {table_of(fact)}")
-    return " UNION ALL ".join(selects)
+            items = pc.struct_field(events["d"], ["items"])
+            looks = _are_looks(fact, events)
+            for relation, are in ((SERVING[fact], pc.invert(looks)), (SHOWN, looks)):
+                found.append(_every(rows.filter(are), relation, "", items.filter(are), "id"))
+    return pa.concat_tables(found)
+
+
+def _named(events: pa.Table, part: str, field: str) -> pa.ChunkedArray:
+    """The `trace_id` or `message_id` in one part of the events' data; null where it is empty."""
+    name = pc.struct_field(events["d"], [part, field])
+    return pc.if_else(pc.equal(name, ""), None, name)
+
+
+def _are_looks(fact: type[Fact], events: pa.Table) -> pa.Array | pa.ChunkedArray:
+    """Whether each event is a recall that does not count (projections/fold_kit/recalls.py)."""
+    if fact is not RecallServed:
+        return pa.repeat(False, len(events))
+    return pc.equal(pc.struct_field(events["d"], ["kind"]), LOOK)
+
+
+def _other_than(name: pa.ChunkedArray, earlier: Iterable[pa.ChunkedArray]) -> pa.ChunkedArray:
+    """The name where none of the earlier ones is the same, else null."""
+    for other in earlier:
+        name = pc.if_else(pc.fill_null(pc.equal(name, other), False), None, name)
+    return name
+
+
+def _each(rows: pa.Table, relation: str, prefix: str, refs: pa.ChunkedArray) -> pa.Table:
+    """A link to the reference of each row that has one."""
+    if refs.null_count:
+        rows, refs = rows.filter(pc.is_valid(refs)), refs.drop_null()
+    return _linked(rows, relation, prefix, refs)
+
+
+def _every(rows: pa.Table, relation: str, prefix: str, lists: pa.ChunkedArray, field: str | None = None) -> pa.Table:
+    """A link to each reference in the list of each row; `field` of the list's elements, where they are structs."""
+    whole = lists.combine_chunks()
+    refs = pc.list_flatten(whole)
+    rows = rows.take(pc.list_parent_indices(whole))
+    return _linked(rows, relation, prefix, refs if field is None else pc.struct_field(refs, [field]))
+
+
+def _linked(rows: pa.Table, relation: str, prefix: str, refs: pa.Array | pa.ChunkedArray) -> pa.Table:
+    relations = pa.repeat(relation, len(refs))
+    named = pc.binary_join_element_wise(prefix, refs, "") if prefix else refs
+    return rows.append_column("relation", relations).append_column("ref", named)
