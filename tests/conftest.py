@@ -12,6 +12,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
 
+import httpx
 import pytest
 import structlog
 import typer.main
@@ -97,6 +98,14 @@ def _one_command_line() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as typed:
         typed.setattr(typer.main, "get_command", built)
         typed.setattr(typer.testing, "_get_command", built)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _one_tls_context() -> Iterator[None]:
+    """Clients of `http://` use no TLS, yet httpx loads every authority for each, which takes longer than a request."""
+    with pytest.MonkeyPatch.context() as clients:
+        clients.setattr("httpx._transports.default.create_ssl_context", cache(httpx.create_ssl_context))
         yield
 
 
