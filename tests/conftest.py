@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import gc
 import logging
-import os
 import threading
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from functools import cache
@@ -29,6 +28,7 @@ from ledger.store.in_memory import MemoryLedger
 from ledger.store.jetstream import JetStreamLedger
 from ledger.stream import Ledger
 from ledger.wire.publication import error_code
+from tests.examples import EXPLORES, tries
 from tests.journeys.running_node import RunningNode, running
 
 Result = TypeVar("Result")
@@ -36,9 +36,11 @@ Result = TypeVar("Result")
 # No test fails because a machine is slow, and the suite draws the same examples each time: one that fails says
 # something of the change that was made. `make properties` draws others. By name, so that hypothesis' own profile for CI
 # does not come before it.
-settings.register_profile("fixed", deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True)
+settings.register_profile(
+    "fixed", deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True, max_examples=tries(100)
+)
 settings.register_profile("random", settings.get_profile("fixed"), derandomize=False, print_blob=True)
-settings.load_profile("random" if os.environ.get("KLEDGER_EXPLORE") else "fixed")
+settings.load_profile("random" if EXPLORES else "fixed")
 
 # Begun first, so that no worker is left with one of them when the others have nothing to do any more.
 LONGEST = (
