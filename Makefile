@@ -18,12 +18,12 @@ ARGS ?=
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test damage faults properties statements lint format check bench docs lock clean
+.PHONY: help setup demo test damage faults properties statements lint format check bench screenshots docs lock clean
 
 help: ## explain these commands
 	@echo 'Knowledge Ledger: the two to start with are `make demo` and `make test`.'
 	@echo
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' Makefile
 
 setup: $(STAMP) ## prepare .venv with .venv/bin/kledger (the others do it when it is needed)
 
@@ -72,6 +72,9 @@ statements: $(STAMP) ## 20,000 statements as an adversary makes them: no stall, 
 
 bench: $(STAMP) ## ours against the raw libraries, one table and one JSON file; ARGS="--only append"
 	@"$(PY)" -m bench $(ARGS)
+
+screenshots: $(STAMP) ## write the pictures of the pages in docs/images/page again; needs chromium and fonts-noto-cjk
+	@"$(PY)" -m tests.browser.screenshots
 
 docs: $(STAMP) ## write docs/reference again from the code
 	@"$(PY)" -m docs.generate

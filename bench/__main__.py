@@ -43,6 +43,7 @@ BENCHMARKS = (
     "sessions",
     "savings",
     "feedback",
+    "pages",
 )
 COLUMNS = ("row", "ours", "raw", "unit", "ratio", "target", "note")
 RESULTS = Path(__file__).parent / "results"

@@ -5,15 +5,9 @@ from __future__ import annotations
 import duckdb
 
 from docs.generators.tables import GENERATED, table
+from projections.analysts.columns import RELATIONS
 from projections.engine.duckdb import open_view
 
-_RELATIONS = """
-SELECT name, kind, comment FROM (
-    SELECT table_name AS name, 'table' AS kind, comment FROM duckdb_tables() WHERE NOT internal
-    UNION ALL
-    SELECT view_name, 'view', comment FROM duckdb_views() WHERE NOT internal
-) WHERE NOT starts_with(coalesce(comment, ''), 'Internal') ORDER BY name
-"""
 _COLUMNS = """
 SELECT column_name, data_type, comment FROM duckdb_columns()
 WHERE table_name = ? AND NOT internal ORDER BY column_index
@@ -37,7 +31,7 @@ def views_page() -> str:
                 "stand in the database too (`FROM duckdb_columns()`). Positions are positions in the log; times "
                 "are the times at which the log kept an event, UTC. Relations that are not listed are internal "
                 "and may change.\n",
-                *(_relation(con, *row) for row in con.execute(_RELATIONS).fetchall()),
+                *(_relation(con, *row) for row in con.execute(RELATIONS).fetchall()),
                 "## Table macros\n",
                 "Used like tables: `FROM health()`.\n",
                 _macros(con),

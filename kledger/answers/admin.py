@@ -26,6 +26,35 @@ class Job(TypedDict):
     error: Fault | None
 
 
+class Jobs(TypedDict):
+    """The jobs of a node since its start, newest first, the last 100."""
+
+    jobs: list[Job]
+
+
+class Column(TypedDict):
+    """A column of a relation."""
+
+    name: str
+    type: str
+    comment: str
+
+
+class Relation(TypedDict):
+    """A table or view that analysts may query."""
+
+    name: str
+    kind: Literal["table", "view"]
+    comment: str
+    columns: list[Column]
+
+
+class Relations(TypedDict):
+    """What a statement of SQL can name, by name."""
+
+    relations: list[Relation]
+
+
 class Table(Answered):
     """Rows of a query, each value as JSON has it; `truncated` when the node left some out."""
 
@@ -74,6 +103,26 @@ class Checkpoint(TypedDict):
     time: str
     key: str
     signature: str
+
+
+class Certificate(TypedDict):
+    """A certificate of a rebuild or replay that the node keeps: `state` is the digest of the views at the position."""
+
+    file: str
+    run: str
+    position: int
+    root: str
+    state: str
+    time: str
+    key: str
+    signature: str
+
+
+class Certificates(TypedDict):
+    """The last signed checkpoints, and the last certificates of rebuilds, 20 of each at most, newest first."""
+
+    checkpoints: list[Checkpoint]
+    certificates: list[Certificate]
 
 
 class ChainStart(TypedDict):

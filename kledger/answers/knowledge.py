@@ -11,6 +11,7 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from kledger.answers.documents import ItemPart
+from kledger.answers.explained import SearchExplained
 from kledger.answers.models import Evolution
 from kledger.answers.parts import Answered, Count, Fault, JsonDocument, KeptAt, Position, Saved, Time, Total, Warned
 from kledger.contract.scopes import Visibility
@@ -209,7 +210,7 @@ class WholeItem(ItemFields, Answered):
     part: NotRequired[ItemPart]
 
 
-class SearchResults(Answered):
+class FoundItems(Answered):
     """What was found, best first; `recall_id` names the event that says so, null when none was kept.
 
     `routed` says whether a model chose first, where one was asked to, and `reason` why it did not.
@@ -221,6 +222,12 @@ class SearchResults(Answered):
     recall_id: str | None
     routed: NotRequired[bool]
     reason: NotRequired[str | None]
+
+
+class SearchResults(FoundItems):
+    """What a search found; `explained` is there where it was asked for."""
+
+    explained: NotRequired[SearchExplained]
 
 
 class ItemList(Answered):
@@ -324,28 +331,35 @@ class RatedMany(TypedDict):
     position: int
 
 
+ItemChange = Literal[
+    "saved",
+    "revised",
+    "scored",
+    "retired",
+    "restored",
+    "shared",
+    "evolved",
+    "reverted",
+    "absorbed",
+    "merged",
+    "unmerged",
+    "promoted",
+    "expired",
+    "approved",
+    "rejected",
+    "superseded",
+]
+"""What made a version of an item."""
+
+
 class ItemVersion(TypedDict):
-    """One version of an item: what it said from `valid_from` up to `valid_to`, null while it holds."""
+    """One version of an item: what it said from `valid_from` up to `valid_to`, null while it holds.
+
+    `reason` is why it was made, where somebody said so; `length` the characters of a content that was shortened.
+    """
 
     version: int
-    change: Literal[
-        "saved",
-        "revised",
-        "scored",
-        "retired",
-        "restored",
-        "shared",
-        "evolved",
-        "reverted",
-        "absorbed",
-        "merged",
-        "unmerged",
-        "promoted",
-        "expired",
-        "approved",
-        "rejected",
-        "superseded",
-    ]
+    change: ItemChange
     types: list[str]
     task: str
     content: str
@@ -365,6 +379,8 @@ class ItemVersion(TypedDict):
     trace_id: str | None
     message_id: str | None
     event_id: str
+    reason: NotRequired[str]
+    length: NotRequired[int]
     acl: NotRequired[list[AclEntry]]
     memory: NotRequired[ItemMemory]
     supersedes: NotRequired[str]
@@ -372,7 +388,7 @@ class ItemVersion(TypedDict):
 
 
 class History(Answered):
-    """Every version of an item and every verdict on it, oldest first."""
+    """The versions of an item and the verdicts on it, oldest first; with a limit the latest so many of each."""
 
     id: str
     versions: list[ItemVersion]
@@ -386,7 +402,7 @@ class ToolMetadata(TypedDict):
     items: list[Hit] | list[ListedItem]
 
 
-class ToolSearchResults(SearchResults):
+class ToolSearchResults(FoundItems):
     """What the tool `knowledge_search` answers to a program."""
 
     metadata: ToolMetadata

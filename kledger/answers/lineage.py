@@ -40,7 +40,10 @@ class LineageCase(TypedDict):
 
 
 class LineageEvent(TypedDict):
-    """One event of a lineage, once. `verdict` and `case` are a rating's or confirmation's, `score` a score's."""
+    """One event of a lineage, once. `verdict` and `case` are a rating's or confirmation's, `score` a score's.
+
+    `task` is the beginning of the task of the item that it is about, as it is now.
+    """
 
     role: LineageRole
     event_id: str
@@ -55,6 +58,7 @@ class LineageEvent(TypedDict):
     verdict: NotRequired[Verdict]
     case: NotRequired[LineageCase]
     score: NotRequired[int]
+    task: NotRequired[str]
 
 
 class LineageOf(Answered):

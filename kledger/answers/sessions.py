@@ -86,6 +86,14 @@ class SessionOverview(SessionSummary):
     agreements: list[str]
 
 
+class SessionSummaries(TypedDict):
+    """What was summed up of a session by now: segments in their order, and all of it."""
+
+    session_id: str
+    summaries: list[SessionSummary]
+    overview: SessionOverview | None
+
+
 class LeftOut(TypedDict):
     """So many messages, between two numbers, that are not in a context; `by` says why."""
 

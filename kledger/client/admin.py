@@ -7,7 +7,19 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from kledger.answers.admin import Attach, Health, Job, NodeStatus, ParkingDecision, Proof, RefusedEvents, Table
+from kledger.answers.admin import (
+    Attach,
+    Certificates,
+    Health,
+    Job,
+    Jobs,
+    NodeStatus,
+    ParkingDecision,
+    Proof,
+    RefusedEvents,
+    Relations,
+    Table,
+)
 from kledger.answers.models import ModelsOfNode
 from kledger.client.faces import Endpoint
 from kledger.client.knowledge import Moment, moment
@@ -83,6 +95,21 @@ async def job(wire: Wire, id: str) -> Job:
     return await wire.look(f"{ADMIN}/jobs/{segment(id)}")
 
 
+async def jobs(wire: Wire) -> Jobs:
+    """The jobs of the node since its start, newest first."""
+    return await wire.look(f"{ADMIN}/jobs")
+
+
+async def certificates(wire: Wire) -> Certificates:
+    """The last signed checkpoints and certificates of rebuilds that the node keeps, newest first."""
+    return await wire.look(f"{ADMIN}/certificates")
+
+
+async def columns(wire: Wire) -> Relations:
+    """What a statement of SQL can name: the documented tables and views with their columns."""
+    return await wire.look(f"{ADMIN}/columns")
+
+
 def pauses() -> Iterator[float]:
     """Seconds to wait between looks at what goes on, without end: what takes long is looked at less and less often."""
     pause = SOONEST_LOOK
@@ -140,6 +167,9 @@ class AdminEndpoints:
     start_job = Endpoint(start_job)
     prove = Endpoint(prove)
     job = Endpoint(job)
+    jobs = Endpoint(jobs)
+    certificates = Endpoint(certificates)
+    columns = Endpoint(columns)
     wait_job = Endpoint(wait_job)
 
 

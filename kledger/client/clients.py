@@ -13,10 +13,12 @@ from kledger.client.evolutions import EvolutionEndpoints
 from kledger.client.faces import AsyncFace, Portal, SyncFace
 from kledger.client.knowledge import KnowledgeEndpoints
 from kledger.client.memory import MemoryEndpoints
+from kledger.client.overview.bulk import BulkEndpoints
+from kledger.client.overview.reading import OverviewEndpoints
 from kledger.client.pages import AsyncEveryResource, AsyncItems, SyncEveryResource, SyncItems
 from kledger.client.profiles import ProfileEndpoints
 from kledger.client.projects import ProjectEndpoints
-from kledger.client.recall import RecallEndpoints
+from kledger.client.recall import RecallEndpoints, RecordedRecallEndpoints
 from kledger.client.resources import ResourceEndpoints
 from kledger.client.searchable import SearchableEndpoints
 from kledger.client.sessions import SessionEndpoints, SessionListEndpoints
@@ -28,6 +30,8 @@ from kledger.client.wire import Wire
 
 class LedgerEndpoints(
     KnowledgeEndpoints,
+    OverviewEndpoints,
+    BulkEndpoints,
     MemoryEndpoints,
     SearchableEndpoints,
     SharingEndpoints,
@@ -39,7 +43,7 @@ class LedgerEndpoints(
     AdminEndpoints,
     RefusedEndpoints,
 ):
-    """What a client asks of a node itself, beside its `profiles`, `resources`, `documents` and `tools`."""
+    """What a client asks of a node itself, beside its `profiles`, `resources`, `documents`, `recalls` and `tools`."""
 
 
 class AsyncProfiles(AsyncFace, ProfileEndpoints):
@@ -64,6 +68,14 @@ class AsyncDocuments(AsyncFace, DocumentEndpoints):
 
 class SyncDocuments(SyncFace, DocumentEndpoints):
     """`client.documents` of the sync client."""
+
+
+class AsyncRecalls(AsyncFace, RecordedRecallEndpoints):
+    """`client.recalls` of the async client."""
+
+
+class SyncRecalls(SyncFace, RecordedRecallEndpoints):
+    """`client.recalls` of the sync client."""
 
 
 class AsyncSession(AsyncFace, SessionEndpoints):
@@ -103,6 +115,13 @@ class AsyncLedgerClient(AsyncItems, LedgerEndpoints):
     ) -> None:
         super().__init__(Wire(Connection(url, timeout, retries, read_your_writes, token, retry_for=retry_for)))
 
+    @classmethod
+    def over(cls, wire: Wire) -> Self:
+        """A client that speaks through a wire that is there already."""
+        client = cls.__new__(cls)
+        AsyncItems.__init__(client, wire)
+        return client
+
     @property
     def profiles(self) -> AsyncProfiles:
         """The two profiles of the acting user: what is remembered of them, `user` and `work`."""
@@ -117,6 +136,11 @@ class AsyncLedgerClient(AsyncItems, LedgerEndpoints):
     def documents(self) -> AsyncDocuments:
         """Documents, each of whose chunks is an item."""
         return AsyncDocuments(self._wire)
+
+    @property
+    def recalls(self) -> AsyncRecalls:
+        """What was served before, to whom, and what it said."""
+        return AsyncRecalls(self._wire)
 
     def session(self, session_id: str) -> AsyncSession:
         """One session of the caller's: what is said in it, and what of that fits a model's window."""
@@ -174,6 +198,11 @@ class LedgerClient(SyncItems, LedgerEndpoints):
     def documents(self) -> SyncDocuments:
         """Documents, each of whose chunks is an item."""
         return SyncDocuments(self._wire, self._portal)
+
+    @property
+    def recalls(self) -> SyncRecalls:
+        """What was served before, to whom, and what it said."""
+        return SyncRecalls(self._wire, self._portal)
 
     def session(self, session_id: str) -> SyncSession:
         """One session of the caller's: what is said in it, and what of that fits a model's window."""

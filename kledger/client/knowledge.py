@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from itertools import islice
-from typing import Any
+from typing import Any, TypedDict, Unpack
 
 from kledger.answers.knowledge import Changed, History, ItemList, RatedMany, SavedMany, SearchResults, WholeItem
 from kledger.answers.lineage import LineageOf
@@ -13,7 +13,8 @@ from kledger.answers.parts import Moved, Saved
 from kledger.client.faces import Endpoint
 from kledger.client.wire import Wire, comma_joined, segment
 from kledger.contract.errors import InvalidPayload
-from kledger.contract.words import ItemFilter, RecallPath, Verdict
+from kledger.contract.recall import ItemLayer, SearchKind
+from kledger.contract.words import ItemFilter, ItemSort, MemoryConcern, RecallPath, Verdict
 
 KNOWLEDGE = "/api/knowledge"
 ITEMS_A_BATCH = 1000  # the most that the node takes in one request
@@ -32,19 +33,29 @@ async def search(
     types: Sequence[str] | None = None,
     owner: str | None = None,
     visibility: Sequence[str] | None = None,
+    scopes: Sequence[str] | None = None,
+    tags: Sequence[str] | None = None,
+    layers: Sequence[ItemLayer] | None = None,
+    since: str | datetime | None = None,
+    until: str | datetime | None = None,
+    concern: MemoryConcern | None = None,
     as_of: Moment | None = None,
     path: RecallPath = "fused",
     record: bool = True,
+    kind: SearchKind = "search",
     route: bool | None = None,
+    explain: bool = False,
 ) -> SearchResults:
     """The best items for `query` among those that the caller may see, best first.
 
     Each has its `match`, the share of the query that it covers (0 to 1); results below `min_match` are left out. What
     answers nothing has 0.07 to 0.36 at most, the more the more items you see (`kledger.contract.recall.floor_of`).
-    `types` and `visibility` (private, shared, org, public) are each any-of.
-    `as_of` answers as it was then; `path` asks one path of recall alone; `record=False` keeps no event of
-    what was served. With `route` a model chooses first (None: as the node is set up); `routed` then says whether
-    it did, and `reason` why not.
+    `types` and `visibility` (private, shared, org, public) are each any-of; `scopes`, `tags`, `layers`, `since`,
+    `until` and `concern` narrow it as they narrow `list`.
+    `as_of` answers as it was then; `path` asks one path of recall alone; `record=False` keeps no event of what was
+    served, and the `kind` `page` one that counts for nothing, for a person who looks. With `route` a model chooses
+    first (None: as the node is set up); `routed` then says whether it did, and `reason` why not.
+    With `explain` the answer says in `explained` why each result stands where it does, and what was left out.
     """
     return await wire.read(
         f"{KNOWLEDGE}/search",
@@ -56,10 +67,18 @@ async def search(
             "types": comma_joined(types),
             "owner": owner,
             "visibility": comma_joined(visibility),
+            "scopes": comma_joined(scopes),
+            "tags": comma_joined(tags),
+            "layer": comma_joined(layers),
+            "since": moment(since),
+            "until": moment(until),
+            "concern": concern,
             "as_of": moment(as_of),
             "paths": path,
             "record": record,
+            "kind": None if kind == "search" else kind,
             "route": route,
+            "explain": explain or None,
         },
     )
 
@@ -248,28 +267,91 @@ async def list_items(
     owner: str | None = None,
     visibility: Sequence[str] | None = None,
     status: ItemFilter = "active",
+    tags: Sequence[str] | None = None,
+    layers: Sequence[ItemLayer] | None = None,
+    min_score: int | None = None,
+    max_score: int | None = None,
+    since: str | datetime | None = None,
+    until: str | datetime | None = None,
+    created_by: str | None = None,
+    concern: MemoryConcern | None = None,
+    sort: ItemSort = "newest",
     as_of: Moment | None = None,
 ) -> ItemList:
-    """A page of the items that the caller may see; filters narrow it, none widens it."""
+    """A page of the items that the caller may see; filters narrow it, none widens it.
+
+    `tags` are words among an item's tags and `layers` what it is (semantic, document, plain, …), each any-of; `since`
+    and `until` are moments of its last change, `created_by` is who stated it first, `concern` is conflicting,
+    promoted or never_recalled. `sort` is newest, oldest, updated,
+    helpful or confidence; in any but newest, `next` is the `offset` of the next page.
+    """
     return await wire.read(
         KNOWLEDGE,
         {
             "limit": limit,
             "offset": offset,
             "before": before,
-            "types": comma_joined(types),
-            "scopes": comma_joined(scopes),
-            "owner": owner,
-            "visibility": comma_joined(visibility),
-            "status": status,
+            **filters(
+                types=types,
+                scopes=scopes,
+                owner=owner,
+                visibility=visibility,
+                status=status,
+                tags=tags,
+                layers=layers,
+                min_score=min_score,
+                max_score=max_score,
+                since=since,
+                until=until,
+                created_by=created_by,
+                concern=concern,
+            ),
+            "sort": sort,
             "as_of": moment(as_of),
         },
     )
 
 
-async def history(wire: Wire, id: str) -> History:
-    """Every version of an item and every verdict on it."""
-    return await wire.read(f"{KNOWLEDGE}/{segment(id)}/history")
+class ItemFilters(TypedDict, total=False):
+    """Which items, as `list` takes it."""
+
+    types: Sequence[str] | None
+    scopes: Sequence[str] | None
+    owner: str | None
+    visibility: Sequence[str] | None
+    status: ItemFilter
+    tags: Sequence[str] | None
+    layers: Sequence[ItemLayer] | None
+    min_score: int | None
+    max_score: int | None
+    since: str | datetime | None
+    until: str | datetime | None
+    created_by: str | None
+    concern: MemoryConcern | None
+
+
+_SEVERAL = ("types", "scopes", "visibility", "tags", "layers")
+
+
+def filters(**given: Unpack[ItemFilters]) -> dict[str, Any]:
+    """Filters as the query string has them."""
+    stated: dict[str, Any] = dict(given)
+    joined = {name: comma_joined(stated.pop(name, None)) for name in _SEVERAL}
+    joined["layer"] = joined.pop("layers")
+    return joined | stated | {name: moment(stated.get(name)) for name in ("since", "until")}
+
+
+async def history(
+    wire: Wire, id: str, *, limit: int | None = None, before: int | None = None, shorten: int | None = None
+) -> History:
+    """Every version of an item and every verdict on it.
+
+    With a `limit` the latest so many of each, with `before` those of earlier positions; `shorten` leaves so many
+    characters of each content, whose `length` is then that of the whole.
+    """
+    return await wire.read(
+        f"{KNOWLEDGE}/{segment(id)}/history", {"limit": limit, "before": before, "shorten": shorten}
+    )
 
 
 async def lineage(wire: Wire, ref: str) -> LineageOf:

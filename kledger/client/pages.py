@@ -6,27 +6,23 @@ what they add meanwhile is newer than the first page and does not come.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator
 from typing import TypedDict, Unpack
 
 from kledger.answers.knowledge import ListedItem
 from kledger.answers.resources import ListedResource
 from kledger.client.faces import AsyncFace, Endpoint, SyncFace
-from kledger.client.knowledge import Moment, list_items
+from kledger.client.knowledge import ItemFilters, Moment, list_items
 from kledger.client.resources import list_resources
-from kledger.contract.words import ItemFilter, ResourceFilter
+from kledger.contract.words import ItemSort, ResourceFilter
 
 PAGE = 500
 
 
-class ItemFilters(TypedDict, total=False):
-    """Which items, as `list` takes it."""
+class ListedBy(ItemFilters, total=False):
+    """The same, in which order and when."""
 
-    types: Sequence[str] | None
-    scopes: Sequence[str] | None
-    owner: str | None
-    visibility: Sequence[str] | None
-    status: ItemFilter
+    sort: ItemSort
     as_of: Moment | None
 
 
@@ -45,28 +41,42 @@ _RESOURCES = Endpoint(list_resources)
 class AsyncItems(AsyncFace):
     """Every item that the caller sees."""
 
-    async def iterate(self, *, page: int = PAGE, **filters: Unpack[ItemFilters]) -> AsyncIterator[ListedItem]:
-        """Each item once, newest first, asked for in pages of `page` (at most 1000); filters are those of `list`."""
-        ask, before = _ITEMS.__get__(self, type(self)), None
+    async def iterate(self, *, page: int = PAGE, **filters: Unpack[ListedBy]) -> AsyncIterator[ListedItem]:
+        """Each item once, newest first, asked for in pages of `page` (at most 1000); filters are those of `list`.
+
+        In another order it is the list as of the first page.
+        """
+        ask, before, offset = _ITEMS.__get__(self, type(self)), None, 0
         while True:
-            answer = await ask(limit=page, before=before, **filters)
+            answer = await ask(limit=page, before=before, offset=offset, **filters)
             for item in answer["results"]:
                 yield item
-            if (before := answer["next"]) is None:
+            if answer["next"] is None:
                 return
+            if filters.get("sort", "newest") == "newest":
+                before = answer["next"]
+            else:  # items change their places in it
+                offset, filters["as_of"] = answer["next"], answer["position"]
 
 
 class SyncItems(SyncFace):
     """Every item that the caller sees."""
 
-    def iterate(self, *, page: int = PAGE, **filters: Unpack[ItemFilters]) -> Iterator[ListedItem]:
-        """Each item once, newest first, asked for in pages of `page` (at most 1000); filters are those of `list`."""
-        ask, before = _ITEMS.__get__(self, type(self)), None
+    def iterate(self, *, page: int = PAGE, **filters: Unpack[ListedBy]) -> Iterator[ListedItem]:
+        """Each item once, newest first, asked for in pages of `page` (at most 1000); filters are those of `list`.
+
+        In another order it is the list as of the first page.
+        """
+        ask, before, offset = _ITEMS.__get__(self, type(self)), None, 0
         while True:
-            answer = ask(limit=page, before=before, **filters)
+            answer = ask(limit=page, before=before, offset=offset, **filters)
             yield from answer["results"]
-            if (before := answer["next"]) is None:
+            if answer["next"] is None:
                 return
+            if filters.get("sort", "newest") == "newest":
+                before = answer["next"]
+            else:  # items change their places in it
+                offset, filters["as_of"] = answer["next"], answer["position"]
 
 
 class AsyncEveryResource(AsyncFace):

@@ -1,19 +1,21 @@
-"""Requests for recall at an agent's start and on a goal's focus, and for the prompts."""
+"""Requests for recall at an agent's start, for a message and on a goal's focus, for recalls of before, for prompts."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from kledger.answers.recall import FocusedGoal, Goal, Prompt, PromptName, Recalled, Startup
+from kledger.answers.recalls import RecallList, RecallShown, RecallsOfItem
 from kledger.client.faces import Endpoint
-from kledger.client.knowledge import Moment, moment
+from kledger.client.knowledge import KNOWLEDGE, Moment, moment
 from kledger.client.wire import Wire, comma_joined, segment
 from kledger.contract.language import Language
-from kledger.contract.recall import RecallLayer
+from kledger.contract.recall import MessageKind, RecallKind, RecallLayer
 
 GOALS = "/api/goals"
 PROMPTS = "/api/prompts"
 RECALL = "/api/memory/recall"
+RECALLS = "/api/recalls"
 
 
 async def startup(
@@ -63,12 +65,13 @@ async def recall(
     budget_tokens: int | None = None,
     language: Language | None = None,
     record: bool = True,
+    kind: MessageKind = "recall",
 ) -> Recalled:
     """What is known that answers a message, with its reasons; `text` is the same for a prompt, in your language.
 
     `nothing_known` says that no result answers. With a `session` of yours, what its context holds already is left out.
     `target_agent` asks what that agent and the project know; `layers` reads these alone. `text` has at most
-    `budget_tokens`.
+    `budget_tokens`. The `kind` `page` is for a person who looks: it is recorded and counts for nothing.
     """
     asked = {
         "message": message,
@@ -82,6 +85,7 @@ async def recall(
         "budget_tokens": budget_tokens,
         "language": language,
         "record": record,
+        "kind": None if kind == "recall" else kind,
     }
     stated = {name: value for name, value in asked.items() if value is not None}
     return await wire.read(RECALL, method="POST", body=stated)
@@ -122,6 +126,50 @@ async def prompts(wire: Wire, *, language: Language | None = None) -> list[Promp
 async def prompt(wire: Wire, name: str, *, language: Language | None = None) -> Prompt:
     """One prompt as text, in the node's language unless one is given. UnknownPrompt when there is none of this name."""
     return await wire.look(f"{PROMPTS}/{segment(name)}", {"language": language})
+
+
+async def list_recalls(
+    wire: Wire,
+    *,
+    trace: str | None = None,
+    actor: str | None = None,
+    kind: RecallKind | None = None,
+    item: str | None = None,
+    since: Moment | None = None,
+    until: Moment | None = None,
+    limit: int = 20,
+    before: int | None = None,
+) -> RecallList:
+    """A page of your recalls, newest first, without what they served; the operator's are all. Filters narrow it.
+
+    `kind` `page` is a person who looked. From `since` on and before `until`: a position or a time.
+    """
+    asked = {"trace": trace, "actor": actor, "kind": kind, "item": item, "limit": limit, "before": before}
+    return await wire.read(RECALLS, {**asked, "since": moment(since), "until": moment(until)})
+
+
+async def recalls_of_item(wire: Wire, id: str, *, limit: int = 20, before: int | None = None) -> RecallsOfItem:
+    """A page of your recalls that served an item, newest first, with its place in each; the operator's are all.
+
+    UnknownKnowledge when there is no such item to see.
+    """
+    return await wire.read(f"{KNOWLEDGE}/{segment(id)}/recalls", {"limit": limit, "before": before})
+
+
+async def recall_shown(wire: Wire, recall_id: str) -> RecallShown:
+    """One of your recalls with what it served, word for word, and the version of each item that holds now.
+
+    `left_out` counts what you may not see now. UnknownReference when there is none, or when it is somebody else's.
+    """
+    return await wire.read(f"{RECALLS}/{segment(recall_id)}")
+
+
+class RecordedRecallEndpoints:
+    """`client.recalls`: what was served before."""
+
+    list = Endpoint(list_recalls)
+    of = Endpoint(recalls_of_item)
+    get = Endpoint(recall_shown)
 
 
 class RecallEndpoints:

@@ -14,6 +14,7 @@ from kledger.answers.sessions import (
     SessionList,
     SessionMoved,
     SessionScratchpad,
+    SessionSummaries,
 )
 from kledger.client.faces import Endpoint
 from kledger.client.wire import Wire, segment
@@ -54,6 +55,11 @@ async def context(wire: Wire, max_tokens: int, *, model: str | None = None, owne
 async def expand(wire: Wire, id: str, *, owner: str | None = None) -> Expanded:
     """The words behind an id, whole: a message, or the messages that a summary stands for. UnknownSession."""
     return await wire.look(_path(wire, f"/expand/{segment(id)}"), {"owner": owner})
+
+
+async def summaries(wire: Wire, *, owner: str | None = None) -> SessionSummaries:
+    """What was summed up of the session by now; nothing is summed up for this. UnknownSession."""
+    return await wire.look(_path(wire, "/summaries"), {"owner": owner})
 
 
 async def scratchpad(
@@ -102,6 +108,7 @@ class SessionEndpoints:
     messages = Endpoint(messages)
     context = Endpoint(context)
     expand = Endpoint(expand)
+    summaries = Endpoint(summaries)
     scratchpad = Endpoint(scratchpad)
     close = Endpoint(close)
     remove = Endpoint(remove)

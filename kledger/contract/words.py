@@ -8,6 +8,10 @@ from __future__ import annotations
 from typing import Literal
 
 AgentType = Literal["router", "worker"]
+BulkAction = Literal["retire", "restore", "share"]
+"""What is done to many items at once."""
+BulkOutcome = Literal["would", "done", "unchanged", "refused"]
+"""What became of one of them; `would`: it is to be done once it is no dry run."""
 DocumentFilter = Literal["active", "removed", "all"]
 DocumentStatus = Literal["active", "removed"]
 ExtractionAction = Literal["saved", "confirmed", "conflict", "revised", "held"]
@@ -16,6 +20,8 @@ HeldStatus = Literal["held", "released", "dropped"]
 """What became of a statement that a person had retired or corrected before it was said again."""
 ImportOutcome = Literal["saved", "unchanged", "refused", "held"]
 ItemFilter = Literal["active", "retired", "merged", "expired", "proposed", "rejected", "superseded", "all"]
+ItemSort = Literal["newest", "oldest", "updated", "helpful", "confidence"]
+"""The order of a list of items."""
 ItemStatus = Literal["active", "retired", "merged", "expired", "proposed", "rejected", "superseded"]
 StartableJob = Literal["rebuild", "verify", "replay", "snapshot", "audit", "backup", "forget"]
 JobKind = Literal[StartableJob, "retry"]

@@ -36,14 +36,17 @@ from kledger.contract.knowledge import (
 )
 from kledger.contract.memory import Memory
 from kledger.contract.recall import Match
-from kledger.contract.scopes import Visibility
-from kledger.contract.words import Permission, Verdict
+from kledger.contract.scopes import Entity, Visibility
+from kledger.contract.words import BulkAction, Permission, Verdict
 from kledger.requests.body import Asked
 from kledger.requests.owners import Owner
 from kledger.requests.resources import Together
 
 MAX_BATCH = 1_000
 MAX_FEEDBACK = 5_000
+
+
+Entities = Annotated[list[Entity], Field(max_length=MOST_SHARED)]
 
 
 class SourceBody(Source):
@@ -226,6 +229,51 @@ class ShareRequest(Asked):
     """The whole ACL of an item; an empty one leaves it to its scopes."""
 
     acl: Acl
+
+
+def _each_once(ids: list[str]) -> list[str]:
+    if len(set(ids)) < len(ids):
+        raise ValueError("names an item twice: name each once")
+    return ids
+
+
+class BulkRequest(Asked):
+    """What is to be done to many items; a dry run, the default, only says what would become of each.
+
+    `readers` and `writers` belong to `share`: they are added to what the ACL of each item has. A `reason` belongs to
+    the others.
+    """
+
+    action: BulkAction
+    ids: Annotated[list[Id], Field(min_length=1, max_length=MAX_BATCH), AfterValidator(_each_once)]
+    dry_run: bool = True
+    reason: Reason | None = None
+    readers: Entities = Field(default_factory=list)
+    writers: Entities = Field(default_factory=list)
+
+    def added(self) -> list[AclEntry]:
+        """The entries that sharing adds to the ACL of each item; who is named as both may write."""
+        reading = [entity for entity in self.readers if entity not in self.writers]
+        return [
+            *(AclEntry(entity=entity, permission="read_write") for entity in dict.fromkeys(self.writers)),
+            *(AclEntry(entity=entity, permission="read") for entity in dict.fromkeys(reading)),
+        ]
+
+    @model_validator(mode="after")
+    def _fits_its_action(self) -> Self:
+        if self.action == "share" and not (self.readers or self.writers):
+            raise ValueError("shares with nobody: name `readers` or `writers`")
+        if self.action == "share" and self.reason is not None:
+            raise ValueError("states a `reason`, which sharing has none of: leave it out")
+        if self.action != "share" and (self.readers or self.writers):
+            raise ValueError(f"names readers or writers, and is to {self.action}: they belong to `share`")
+        return self
+
+
+class RevertBulkRequest(Asked):
+    """Undo what a bulk did, with a reason where it is to be kept with the events."""
+
+    reason: Reason | None = None
 
 
 class ScopeTypeRequest(Asked):

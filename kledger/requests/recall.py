@@ -8,7 +8,7 @@ from pydantic import Field
 
 from kledger.contract.bounds import MAX_ID, MOST_QUERY
 from kledger.contract.language import Language
-from kledger.contract.recall import MOST_RECALLED, Match, RecallLayer
+from kledger.contract.recall import MOST_RECALLED, Match, MessageKind, RecallLayer
 from kledger.contract.sessions import SessionId
 from kledger.requests.body import Asked
 
@@ -21,7 +21,7 @@ class RecallRequest(Asked):
     With a `session` of the caller's, what its context holds already is left out. `target_agent` asks across agents: the
     shared memory, and what that agent knows how to do. `layers` reads these alone. Left out is what matches the message
     less than `min_match`, or without one what answers nothing. `text` is cut to `budget_tokens`. `as_of` answers as it
-    was then: a log position, or an RFC 3339 moment.
+    was then: a log position, or an RFC 3339 moment. The `kind` `page` is for a person who looks: it counts for nothing.
     """
 
     message: Annotated[str, Field(min_length=1, max_length=MOST_QUERY)]
@@ -35,3 +35,4 @@ class RecallRequest(Asked):
     budget_tokens: Annotated[int, Field(ge=1, le=MOST_BUDGET)] | None = None
     language: Language | None = None
     record: bool = True
+    kind: MessageKind = "recall"

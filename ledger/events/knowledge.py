@@ -58,6 +58,18 @@ ITEM_TEXTS = ("task", "content", "tags", "source.name", "source.category", "sour
 CASE_TEXTS = ("case.task", "case.query", "case.outcome", "case.reason")
 
 
+class Bulk(Part):
+    """The request that changed many items at once: its id, and who asked for it."""
+
+    id: Id
+    by: Entity
+
+
+BULK = Bulk(id="bulk-5f2c9e0d7a1b4c36", by=USER)
+OfBulk = Annotated[Bulk | None, Field(exclude_if=lambda value: value is None)]
+"""The bulk that an event is part of; null in version 1 of an event, and where the item was changed alone."""
+
+
 class ItemFact(Fact):
     """An event of an item, with what it means for the item's status (ledger/item_status.py)."""
 
@@ -187,24 +199,30 @@ class KnowledgeRetired(ItemFact):
     """The owner, or a coordinator, takes the item out of recall; it stays readable, with its history."""
 
     name: ClassVar[str] = "knowledge.retired"
+    version: ClassVar[int] = 2
+    added: ClassVar[tuple[str, ...]] = ("bulk",)
     makes: ClassVar[ItemStatus | None] = "retired"
     taken_in: ClassVar[tuple[ItemStatus, ...]] = ("active", "expired", "proposed", "rejected", "superseded")
     personal: ClassVar[tuple[str, ...]] = ("reason",)
-    example: ClassVar[Example] = Example(ITEM, AUTHOR, reason="the container is gone")
+    example: ClassVar[Example] = Example(ITEM, AUTHOR, reason="the container is gone", bulk=BULK)
 
     reason: Reason | None = None
+    bulk: OfBulk = None
 
 
 class KnowledgeRestored(ItemFact):
     """The owner, or a coordinator, brings back what is retired, expired or superseded."""
 
     name: ClassVar[str] = "knowledge.restored"
+    version: ClassVar[int] = 2
+    added: ClassVar[tuple[str, ...]] = ("bulk",)
     makes: ClassVar[ItemStatus | None] = "active"
     taken_in: ClassVar[tuple[ItemStatus, ...]] = ("retired", "expired", "superseded")
     personal: ClassVar[tuple[str, ...]] = ("reason",)
-    example: ClassVar[Example] = Example(ITEM, AUTHOR, reason="the container is back")
+    example: ClassVar[Example] = Example(ITEM, AUTHOR, reason="the container is back", bulk=BULK)
 
     reason: Reason | None = None
+    bulk: OfBulk = None
 
 
 class KnowledgeConfirmed(ItemFact):
@@ -325,6 +343,8 @@ class KnowledgeShared(ItemFact):
     """The owner states the whole ACL of the item anew; an empty one leaves it to its scopes."""
 
     name: ClassVar[str] = "knowledge.shared"
+    version: ClassVar[int] = 2
+    added: ClassVar[tuple[str, ...]] = ("bulk",)
     states_anew: ClassVar[bool] = True
     personal: ClassVar[tuple[str, ...]] = ()
     example: ClassVar[Example] = Example(
@@ -334,9 +354,11 @@ class KnowledgeShared(ItemFact):
             AclEntry(entity="department:finance", permission="read"),
             AclEntry(entity=USER, permission="read_write"),
         ],
+        bulk=BULK,
     )
 
     acl: Annotated[list[AclEntry], Field(max_length=MOST_SHARED), AfterValidator(each_entity_once)]
+    bulk: OfBulk = None
 
     def readers(self) -> list[str]:
         """All entities of the ACL, in the order given."""

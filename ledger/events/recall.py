@@ -1,6 +1,7 @@
 """Events of recalls: which items were served, to whom, for which trace, from which state of the views.
 
-Credit, promotion and "why did the agent believe this" are computed from these. The entity id is the recall's id.
+Credit, promotion and "why did the agent believe this" are computed from these, but for those of the kind `page`. The
+entity id is the recall's id.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from pydantic import Field
 from kledger.contract.bounds import MAX_ID, MOST_LISTED, MOST_POSITION, Number, Query
 from kledger.contract.language import Language
 from kledger.contract.part import Part
-from kledger.contract.recall import Intent, Match, RecallKind
+from kledger.contract.recall import LOOK, Intent, Match, RecallKind
 from kledger.contract.scopes import Scope
 from ledger.event import Example, Fact
 from ledger.events.examples import ITEM, RECALL, USER
@@ -68,6 +69,10 @@ class RecallServed(Fact):
     items: Served
     view_position: Annotated[int, Field(ge=0, le=MOST_POSITION)]
     ranking: Annotated[Ranking | None, Field(exclude_if=lambda value: value is None)] = None
+
+    def counted_items(self) -> list[str]:
+        """The ids of what it served; none where it does not count."""
+        return [] if self.kind == LOOK else [item.id for item in self.items]
 
 
 FACTS: tuple[type[Fact], ...] = (RecallServed,)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import os
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -113,6 +114,24 @@ def last_checkpoint(path: Path) -> SignedCheckpoint | None:
         return None
     lines = whole.splitlines()
     return SignedCheckpoint.from_json(_json(lines[-1])) if lines else None
+
+
+def last_checkpoints(path: Path, most: int) -> list[SignedCheckpoint]:
+    """The last checkpoints of a file that can be read, the latest first; none where there is no file."""
+    try:
+        with path.open("rb") as file:
+            size = file.seek(0, os.SEEK_END)
+            file.seek(max(0, size - most * _TAIL_BYTES))
+            lines = file.read().splitlines()
+    except FileNotFoundError:
+        return []
+    found: list[SignedCheckpoint] = []
+    for line in reversed(lines):
+        with suppress(ValueError):  # the first of them may be cut, and the last still be under way
+            found.append(SignedCheckpoint.from_json(_json(line)))
+        if len(found) == most:
+            break
+    return found
 
 
 def read_checkpoints(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass
 
 from ledger.event import JsonObject
@@ -74,6 +74,13 @@ def summary_read(record_id: str, document: JsonObject) -> Summary:
         messages=messages,
         usage=document.get("usage"),
     )
+
+
+def in_order(summed: Iterable[Summary]) -> tuple[list[Summary], Summary | None]:
+    """The summaries of segments by what they stand for, and the overview that stands for the most."""
+    each = list(summed)
+    segments = sorted((one for one in each if one.level == 2), key=lambda one: one.first_number)
+    return segments, max((one for one in each if one.level == 3), key=lambda one: one.last_number, default=None)
 
 
 def segments_wanted(count: int, kept: int, size: int, first_seen: int, there: set[int]) -> list[tuple[int, int]]:

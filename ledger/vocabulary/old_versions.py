@@ -17,7 +17,15 @@ from kledger.contract.part import Part
 from kledger.contract.scopes import Entity, Visibility
 from ledger.event import Fact
 from ledger.events.extraction import ExtractionRequested
-from ledger.events.knowledge import KnowledgeConfirmed, KnowledgeRated, KnowledgeSaved, KnowledgeScored
+from ledger.events.knowledge import (
+    KnowledgeConfirmed,
+    KnowledgeRated,
+    KnowledgeRestored,
+    KnowledgeRetired,
+    KnowledgeSaved,
+    KnowledgeScored,
+    KnowledgeShared,
+)
 from ledger.events.recall import RecallServed
 from ledger.events.resource import ResourceSaved
 
@@ -60,6 +68,7 @@ def _before(fact: type[Fact], about: str, back: int = 1) -> type[Fact]:
 
 
 _THROUGH = "it does not say through what its actor reads the item."
+_BULK = "it does not say of which bulk it is a part."
 _FORMS: tuple[type[Fact], ...] = (
     KnowledgeSaved1,
     _before(KnowledgeSaved, "A new item; it says nowhere but in its source where it is from.", back=3),
@@ -68,6 +77,9 @@ _FORMS: tuple[type[Fact], ...] = (
     _before(KnowledgeRated, f"The item helped or harmed, with the case that shows it; {_THROUGH}"),
     _before(KnowledgeScored, f"A new score, 1 (poor) to 5; {_THROUGH}"),
     _before(KnowledgeConfirmed, f"The item was said again; {_THROUGH}"),
+    _before(KnowledgeRetired, f"The owner, or a coordinator, takes the item out of recall; {_BULK}"),
+    _before(KnowledgeRestored, f"The owner, or a coordinator, brings the item back; {_BULK}"),
+    _before(KnowledgeShared, f"The owner states the whole ACL of the item anew; {_BULK}"),
     _before(ResourceSaved, "The owner states the whole resource; it does not say where it is from."),
     _before(RecallServed, "Items were handed out, best first; it does not say how they were ranked."),
     _before(ExtractionRequested, "Knowledge is to be drawn from messages; it does not say which agent has it drawn."),

@@ -16,8 +16,8 @@ from kledger.contract.words import TokenRole
 ROLES: tuple[TokenRole, ...] = get_args(TokenRole)
 
 ADMIN = "/api/admin"
-# What an analyst may request: SQL, how to attach, and the status with the position of the view.
-ANALYSTS_PATHS = frozenset({f"{ADMIN}/sql", f"{ADMIN}/attach", f"{ADMIN}/status"})
+# What an analyst may request: SQL, what it can name, how to attach, and the status with the position of the view.
+ANALYSTS_PATHS = frozenset({f"{ADMIN}/sql", f"{ADMIN}/columns", f"{ADMIN}/attach", f"{ADMIN}/status"})
 
 SCOPE_KEY = "kledger.principal"
 """Key of a request's principal in its ASGI scope."""

@@ -20,7 +20,6 @@ from producers.cli.commands import (
     mcp,
     profiles,
     publishers,
-    recall,
     refused,
     resources,
     sessions,
@@ -31,6 +30,9 @@ from producers.cli.commands import (
 )
 from producers.cli.commands.memory import commands as memory
 from producers.cli.commands.memory import documents, projects
+from producers.cli.commands.overview import reading as overview
+from producers.cli.commands.recall import commands as recall
+from producers.cli.commands.recall import recalls
 from producers.cli.examples import with_example
 from producers.cli.screen import degrade
 from producers.cli.session import AUDIT, EXIT_CODES, KNOWLEDGE, NODE
@@ -63,7 +65,8 @@ def every_command(
 
 FILES = (
     *(admin, tokens, publishers),
-    *(importing, documents, knowledge_reading, knowledge, lineage, evolutions, slims, mcp, sharing, recall, trees),
+    *(importing, documents, knowledge_reading, overview, knowledge, lineage, evolutions, slims, mcp, sharing),
+    *(recall, recalls, trees),
     *(memory, projects, sessions, profiles, resources, backup, forget, integrity, refused),
 )
 """The files that list commands, in the order of the help; each lists its own."""

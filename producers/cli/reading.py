@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, cast, get_args
 
 import orjson
 import typer
+
+from kledger.contract.recall import ItemLayer
 
 Many = list[str] | None
 
@@ -20,6 +22,12 @@ Types = Annotated[Many, typer.Option("--types", "--type", help=_TYPES)]
 NeededTypes = Annotated[list[str], typer.Option("--types", "--type", help=_TYPES, show_default=False)]
 Scopes = Annotated[Many, typer.Option("--scopes", "--scope", help="Scopes such as user:ann or public.")]
 Tags = Annotated[Many, typer.Option("--tag", help="A tag as name=value; may be repeated.")]
+TagWords = Annotated[
+    Many, typer.Option("--tag", help="Words among the tags, comma-separated or repeated: any of them.")
+]
+Layers = Annotated[
+    Many, typer.Option("--layer", help="semantic, episodic, document, plain, …; comma-separated or repeated.")
+]
 AsOf = Annotated[str | None, typer.Option("--as-of", help="Answer as of this position or time (2026-03-05T12:00:00Z).")]
 ItemId = Annotated[str, typer.Argument(metavar="ID", help="The id of the item.", show_default=False)]
 Reason = Annotated[str | None, typer.Option(help="Why; kept with the event.")]
@@ -31,6 +39,15 @@ def several(values: Many) -> list[str] | None:
     """`--types a,b --types c` as three values; None when there is none."""
     parts = [part.strip() for value in values or [] for part in value.split(",") if part.strip()]
     return parts or None
+
+
+def layers(values: Many) -> list[ItemLayer] | None:
+    """`--layer semantic,plain` as layers; None when there is none. Raises typer.BadParameter."""
+    named = several(values) or []
+    for name in named:
+        if name not in get_args(ItemLayer):
+            raise typer.BadParameter(f"{name!r} is none of {', '.join(get_args(ItemLayer))}", param_hint="--layer")
+    return cast(list[ItemLayer], named) or None
 
 
 def tags(values: Many) -> dict[str, str] | None:

@@ -21,13 +21,14 @@ from producers.access.limits import Buckets, Limits
 from producers.access.principal import ADMITTED_KEY, SCOPE_KEY
 from producers.http.bodies import LIMITS_KEY
 from producers.http.metrics import Metrics
+from producers.web.addresses import is_page, wants_page
 
 _seldom = Seldom(structlog.get_logger(__name__))
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 # What a supervisor and a load balancer ask, who have no token. Nothing of what the ledger knows is in the answers.
 OPEN = frozenset({"/health", "/health/live", "/health/ready"})
 PAGES = frozenset({"/", "/docs"})
-"""Pages for people: a link on another site may lead here. They hold nothing of what the ledger knows."""
+"""Pages for people, beside those of the web interface: a link on another site may lead here."""
 _OWN_SITE = frozenset({b"same-origin", b"none"})  # none: typed into the address bar, or no browser at all
 _NAVIGATION = {b"sec-fetch-mode": [b"navigate"], b"sec-fetch-dest": [b"document"]}
 
@@ -48,7 +49,7 @@ class Admission:
         Raises NotOwner (name or origin), Unauthenticated, TokenExpired, TokenRevoked, Forbidden, RateLimited.
         """
         scope[LIMITS_KEY] = self._limits
-        hosts, origins, authorization = [], [], []
+        hosts, origins, authorization, accept = [], [], [], ""
         fetch: dict[bytes, list[bytes]] = {}
         for name, value in scope["headers"]:
             if name == b"host":
@@ -57,13 +58,16 @@ class Admission:
                 authorization.append(value)
             elif name == b"origin":
                 origins.append(value)
+            elif name == b"accept":
+                accept = value.decode("latin-1")
             elif name.startswith(b"sec-fetch-"):
                 fetch.setdefault(name, []).append(value.strip().lower())
         self._check_address(hosts, origins)
         path = scope["path"]
         if fetch:
             _check_site(fetch, scope["method"], path)
-        if path in OPEN:
+        # Pages have sessions of their own, and ask with the token of the person.
+        if path in OPEN or is_page(path) or (path == "/" and wants_page(accept)):
             return
         try:
             principal = self._tokens.principal_of(authorization)
@@ -99,7 +103,11 @@ def _check_site(fetch: dict[bytes, list[bytes]], method: str, path: str) -> None
     """Refuse what a page of another site makes a browser ask, by the headers that no page can set."""
     if _OWN_SITE.issuperset(fetch.get(b"sec-fetch-site", ())):
         return
-    if method == "GET" and path in PAGES and all(fetch.get(name) == value for name, value in _NAVIGATION.items()):
+    if (
+        method == "GET"
+        and (path in PAGES or is_page(path))
+        and all(fetch.get(name) == value for name, value in _NAVIGATION.items())
+    ):
         return
     raise NotOwner("a page of another site may not use this node: ask it from a program of your own")
 

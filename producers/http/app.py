@@ -9,6 +9,7 @@ from importlib.metadata import version
 from fastapi import FastAPI
 from starlette.routing import BaseRoute
 
+from kledger.contract.language import ENGLISH
 from producers.access.book import NO_TOKENS, TokenBook
 from producers.access.limits import Limits, limits_from_environment
 from producers.http import errors, metrics, pages
@@ -19,20 +20,24 @@ from producers.http.mcp_mount import McpAtNode
 from producers.http.repeated import Repeated
 from producers.http.routes import (
     admin,
+    bulk,
     documents,
     evolutions,
     extractions,
     knowledge,
     memory,
+    overview,
     profiles,
     projects,
     recall,
+    recalls,
     refused,
     resources,
     scope_types,
     sessions,
     slims,
 )
+from producers.http.web_mount import PagesAtNode
 from producers.operations.desk import Desk
 from producers.operations.own_writes import NOTHING, OwnWrites
 
@@ -76,6 +81,7 @@ def create_app(
     for router in (metrics.routes(desk, counted), pages.routes(app, mcp.path)):
         app.router.routes.extend(router.routes)
     app.router.routes.append(mcp.route)
+    app.router.routes.extend(PagesAtNode(app, ENGLISH if desk is None else desk.language).routes)
     errors.install(app)
     admission = Admission(tokens, limits, counted, on_loopback)
     app.add_middleware(Guard, metrics=counted, admission=admission)
@@ -87,6 +93,8 @@ def routes_of(desk: Desk) -> list[BaseRoute]:
     """Every route that asks a desk for something, as an app takes it: each is whole, see `routing`."""
     routers = (
         *slims.routes(desk),
+        *overview.routes(desk),
+        *bulk.routes(desk),
         *knowledge.routes(desk),
         *memory.routes(desk),
         *evolutions.routes(desk),
@@ -97,6 +105,7 @@ def routes_of(desk: Desk) -> list[BaseRoute]:
         *documents.routes(desk),
         *scope_types.routes(desk),
         *recall.routes(desk),
+        *recalls.routes(desk),
         *sessions.routes(desk),
         *admin.routes(desk),
         *refused.routes(desk),

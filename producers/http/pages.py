@@ -14,11 +14,13 @@ from typing import Any
 
 from fastapi import APIRouter, FastAPI
 from fastapi.routing import APIRoute
-from starlette.responses import HTMLResponse
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from kledger.answers.admin import Index
 from producers.http.answers import Json
 from producers.http.routing import router as new_router
+from producers.web.addresses import HOME, wants_page
 
 _OPENAPI = "/openapi.json"
 _METHODS = ("get", "post", "put", "patch", "delete")
@@ -43,13 +45,16 @@ def routes(app: FastAPI, mcp: str) -> APIRouter:
     rendered: list[str] = []
 
     @router.get("/", responses={200: {"model": Index}})
-    async def index() -> Json:
-        """What is where on this node."""
+    async def index(request: Request) -> Response:
+        """What is where on this node; a browser is sent to the page for people."""
+        if wants_page(request.headers.get("accept", "")):
+            return RedirectResponse(HOME, 303, headers={**_HEADERS, "Vary": "Accept"})
         return Json(
             {
                 "name": app.title,
                 "version": app.version,
                 "links": {
+                    "page": HOME,
                     "docs": "/docs",
                     "openapi": _OPENAPI,
                     "api": "/api/knowledge",

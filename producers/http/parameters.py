@@ -6,7 +6,7 @@ import re
 import uuid
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Annotated, cast, get_args
+from typing import Annotated, TypeVar, cast, get_args
 from urllib.parse import unquote
 
 from fastapi import Depends, Path, Query
@@ -18,7 +18,7 @@ from kledger.contract.bounds import MOST_QUERY, MOST_REASON
 from kledger.contract.errors import InvalidPayload
 from kledger.contract.knowledge import KnowledgeType
 from kledger.contract.language import Language, accepted_language
-from kledger.contract.recall import Match
+from kledger.contract.recall import Match, SearchKind
 from kledger.contract.scopes import Caller, Visibility, check_entity, check_scope
 from kledger.contract.words import RecallPath
 from kledger.requests.owners import owner_named
@@ -28,6 +28,7 @@ from producers.operations.desk import DEFAULT_WAIT, MAX_WAIT, Freshness
 from producers.operations.models.processes import MAX_PATIENCE
 from producers.operations.own_writes import OwnWrites, Written
 
+T = TypeVar("T")
 _PLUS_LOST = re.compile(r"(.+T.+) (\d\d:\d\d)")
 _OWNER = "`type:id`, or the mail address of a user"
 _TYPE: TypeAdapter[str] = TypeAdapter(KnowledgeType)
@@ -85,7 +86,12 @@ async def _document_id(document_id: Annotated[str, Path(description="The id; its
     return _decoded_id(document_id)
 
 
+async def _recall_id(recall_id: Annotated[str, Path(description="The id, percent-encoded")]) -> str:
+    return _decoded_id(recall_id)
+
+
 ItemId = Annotated[str, Depends(_item_id)]
+RecallId = Annotated[str, Depends(_recall_id)]
 GoalId = Annotated[str, Depends(_goal_id)]
 SessionId = Annotated[str, Depends(_session_id)]
 ProjectId = Annotated[str, Depends(_project_id)]
@@ -145,6 +151,14 @@ def moment_or_position(value: str, field: str) -> int | datetime:
 _EXAMPLE = "2026-03-05T12:00:00Z"
 
 
+def moment_alone(value: str | None, field: str) -> datetime | None:
+    """An RFC 3339 moment with its offset. Raises InvalidPayload."""
+    moment = None if value is None else moment_or_position(value, field)
+    if isinstance(moment, int):
+        raise _fault(field, f"is a number: write a moment, such as {_EXAMPLE}")
+    return moment
+
+
 async def _as_of(
     as_of: Annotated[str | None, Query(description="A log position, or an RFC 3339 moment")] = None,
 ) -> int | datetime | None:
@@ -156,6 +170,20 @@ AsOf = Annotated[int | datetime | None, Depends(_as_of)]
 
 def _parts(value: str | None) -> list[str]:
     return list(dict.fromkeys(part.strip() for part in (value or "").split(",") if part.strip()))
+
+
+def named_layers(layer: str | None, one: TypeAdapter[T], field: str = "layer") -> list[T]:
+    """`semantic,short` as layers of the type `one`. Raises InvalidPayload."""
+    try:
+        return [one.validate_python(name) for name in _parts(layer)]
+    except ValidationError as error:
+        known = ", ".join(one.json_schema()["enum"])
+        raise _fault(field, f"names {str(layer)[:100]!r}: it is {known}, or several separated by commas") from error
+
+
+def named_words(words: str | None) -> list[str]:
+    """`a,b` as words, each once."""
+    return _parts(words)
 
 
 def named_types(types: str | None, type: str | None = None, field: str = "types") -> list[str]:
@@ -212,10 +240,11 @@ Before = Annotated[
 
 
 async def _owner(owner: Annotated[str | None, Query(description=_OWNER)] = None) -> str | None:
-    return _owning(owner)
+    return entity_named(owner)
 
 
-def _owning(owner: str | None) -> str | None:
+def entity_named(owner: str | None) -> str | None:
+    """An entity, `type:id` or the mail address of a user. Raises IllegalScope."""
     return None if owner is None else check_entity(str(owner_named(owner)))
 
 
@@ -261,6 +290,7 @@ class ReadQuery(FreshQuery):
         return None if self.as_of is None else moment_or_position(self.as_of, "as_of")
 
 
+_KIND = "What is recorded; `page` where a person looks, which counts for nothing"
 _MATCH = "Leave out results that cover less of the query than this share"
 
 
@@ -277,6 +307,8 @@ class SearchQuery(ReadQuery):
     visibility: Annotated[str | None, Field(description=_LABELS)] = None
     paths: RecallPath = "fused"
     record: bool = True
+    kind: Annotated[SearchKind, Field(description=_KIND)] = "search"
+    explain: Annotated[bool, Field(description="Answer why each result stands where it does (`explained`)")] = False
     route: Annotated[bool | None, Field(description="Have a model choose first; by default as the node is set up")] = (
         None
     )
@@ -287,8 +319,7 @@ class SearchQuery(ReadQuery):
 
     def owned_by(self) -> str | None:
         """Whose items alone. Raises IllegalScope."""
-        return _owning(self.owner)
+        return entity_named(self.owner)
 
 
-Search = Annotated[SearchQuery, Query()]
 Read = Annotated[ReadQuery, Query()]

@@ -22,6 +22,7 @@ from ledger.integrity.audit_evidence import gather
 from ledger.integrity.certificate import make_certificate
 from ledger.integrity.chain_start import Beginning, begin, beginning, doubt
 from ledger.integrity.checkpoint_hook import CheckpointHook
+from ledger.integrity.checkpoints import last_checkpoints
 from ledger.integrity.notary import Notary
 from ledger.integrity.notary_start import NotaryFiles
 from ledger.integrity.proof import make_proof
@@ -143,11 +144,30 @@ class Integrity:
             return {**result, "certificate": None, "uncertified": error.message}
         return {**result, "certificate": str(file)}
 
+    def kept(self, most: int) -> JsonObject:
+        """`checkpoints` and `certificates`: the last `most` of each that are on the disk, newest first.
+
+        What cannot be read is left out: an audit tells of it.
+        """
+        directory = self.data / "certificates"
+        files = sorted(directory.glob("*.json"), key=lambda file: file.stat().st_mtime_ns, reverse=True)[:most]
+        certificates = []
+        for file in files:
+            with contextlib.suppress(OSError, orjson.JSONDecodeError, KeyError, TypeError):
+                document = orjson.loads(file.read_bytes())
+                certificates.append({"file": file.name, **{name: document[name] for name in _TOLD}})
+        checkpoints = [each.to_json() for each in last_checkpoints(self.notary.files.checkpoints, most)]
+        return {"checkpoints": checkpoints, "certificates": certificates}
+
     async def _event_at(self, position: int) -> StoredEvent:
         async with contextlib.aclosing(self.ledger.read(position, batch=1)) as lists:
             async for events in lists:
                 return events[0]
         raise ChainContradicted(f"the log ends before position {position}, which the views know: run kledger audit")
+
+
+_TOLD = ("run", "position", "root", "state", "time", "key", "signature")
+"""What is told of a certificate that is kept."""
 
 
 def _write_certificate(directory: Path, run: str, document: JsonObject) -> Path:

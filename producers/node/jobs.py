@@ -57,6 +57,10 @@ class Jobs:
                 f"there is no job {job_id}: jobs are known until the node stops, the last {_KEPT_JOBS} of them"
             ) from None
 
+    def newest_first(self) -> list[Job]:
+        """All of them."""
+        return list(reversed(self.by_id.values()))
+
     async def close(self) -> None:
         """Cancel running jobs."""
         for task in self.tasks:

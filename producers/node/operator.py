@@ -79,6 +79,14 @@ class Operator:
         """The progress of a job. Raises UnknownReference."""
         return self.jobs.get(job_id)
 
+    async def all_jobs(self) -> list[Job]:
+        """The jobs since the node started, newest first."""
+        return self.jobs.newest_first()
+
+    async def certificates(self, most: int) -> JsonObject:
+        """The last signed checkpoints and certificates that the node keeps, newest first."""
+        return await asyncio.to_thread(self.rebuilds.integrity.kept, most)
+
     async def sql(self, query: str) -> JsonObject:
         """The rows of one SELECT over the live view. Raises IllegalQuery."""
         instance = self.rebuilds.view.instance

@@ -61,6 +61,12 @@ class NodeAdmin(Protocol):
     async def job(self, job_id: str) -> Job:
         """The progress of a job. Raises UnknownReference."""
 
+    async def all_jobs(self) -> list[Job]:
+        """The jobs since the node started, newest first."""
+
+    async def certificates(self, most: int) -> JsonObject:
+        """`checkpoints` and `certificates`: the last of each that the node keeps, newest first."""
+
     async def sql(self, query: str) -> JsonObject:
         """`columns`, `types`, `rows`, `truncated` of one SELECT. Raises IllegalQuery."""
 

@@ -23,6 +23,8 @@ from ledger.events.goal import GoalFocused
 from ledger.events.knowledge import (
     KnowledgeConfirmed,
     KnowledgeRated,
+    KnowledgeRestored,
+    KnowledgeRetired,
     KnowledgeSaved,
     KnowledgeScored,
     KnowledgeShared,
@@ -41,6 +43,7 @@ _NOT_REQUESTED: dict[type[Fact], frozenset[str]] = {
     KnowledgeRated: frozenset({"through"}),
     KnowledgeScored: frozenset({"through"}),
     KnowledgeConfirmed: frozenset({"through"}),
+    **dict.fromkeys((KnowledgeRetired, KnowledgeRestored, KnowledgeShared), frozenset({"bulk"})),
     EvolutionRequested: frozenset({"base_version"}),
     GoalFocused: frozenset({"items", "recall"}),
     ResourceSaved: frozenset({"secure_body"}),

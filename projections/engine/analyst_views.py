@@ -6,6 +6,7 @@ position only and need no lookup of the log's times.
 
 from __future__ import annotations
 
+from projections.fold_kit.recalls import counts
 from projections.views.knowledge import memory_health
 
 _AS_OF = {
@@ -38,7 +39,7 @@ COMMENT ON MACRO TABLE {name}_as_of IS '{meaning}';
 """
         for name, meaning in _AS_OF.items()
     )
-    + """
+    + f"""
 CREATE MACRO changes_between(after, until) AS TABLE
     SELECT v.valid_from AS position, v.valid_from_time AS time, v.change, v.org, v.id, v.version, v.actor, v.task,
         p.content AS content_before, v.content AS content_after, v.trace_id, v.message_id, v.event_id
@@ -55,21 +56,24 @@ CREATE VIEW funnel AS
     LEFT JOIN (
         SELECT f.*, s.position AS served_at
         FROM (FROM feedback WHERE trace_id IS NOT NULL) f
-        ASOF JOIN (FROM recalls WHERE trace_id IS NOT NULL AND item_id IS NOT NULL) s
+        ASOF JOIN (FROM recalls WHERE trace_id IS NOT NULL AND item_id IS NOT NULL AND {counts()}) s
             ON s.org = f.org AND s.item_id = f.knowledge_id AND s.trace_id = f.trace_id AND f.position > s.position
-    ) v ON v.served_at = r.position AND v.knowledge_id = r.item_id;
+    ) v ON v.served_at = r.position AND v.knowledge_id = r.item_id
+    WHERE {counts("r.")};
 COMMENT ON VIEW funnel IS
-    'What was served and what came of it: each recalled item, with the verdicts that its trace gave on it afterwards';
+    'What was served and what came of it: each recalled item, with the verdicts that its trace gave on it afterwards;
+    without looks at a page';
 COMMENT ON COLUMN funnel.recall_id IS 'The recall that served the item last before the verdict';
 COMMENT ON COLUMN funnel.verdict IS 'helpful, harmful or confirmed; null where the trace said nothing of the item';
 CREATE VIEW last_served AS
     SELECT k.org, k.id, k.task, k.owner, k.status, count(r.position) AS times_served, max(r.time) AS last_served,
         arg_max(r.recall_id, r.position) AS recall_id, arg_max(r.query, r.position) AS query,
         arg_max(r.actor, r.position) AS actor
-    FROM knowledge k LEFT JOIN recalls r ON r.org = k.org AND r.item_id = k.id
+    FROM knowledge k LEFT JOIN recalls r ON r.org = k.org AND r.item_id = k.id AND {counts("r.")}
     GROUP BY k.org, k.id, k.task, k.owner, k.status;
 COMMENT ON VIEW last_served IS 'When each item was served last, to whom and for what; nulls where it never was';
-COMMENT ON COLUMN last_served.times_served IS 'Recalls that served it, as whoever served it states them';
+COMMENT ON COLUMN last_served.times_served IS
+    'Recalls that served it, as whoever served it states them; without looks at a page';
 CREATE VIEW duplicates AS
     SELECT org, list(id ORDER BY created_position) AS ids, count(*) AS items, list(DISTINCT owner) AS owners,
         arg_min(task, created_position) AS task, arg_min(content, created_position) AS content,

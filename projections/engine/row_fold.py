@@ -87,7 +87,7 @@ def _candidate(event: StoredEvent, envelope: Envelope, fact: Fact) -> Candidate:
         through=getattr(fact, "through", None),
         lifetime=_lifetime(fact),
         cause=fact.cause if isinstance(fact, KnowledgePromoted) else None,
-        served=[item.id for item in fact.items] if isinstance(fact, RecallServed) else None,
+        served=fact.counted_items() if isinstance(fact, RecallServed) else None,
         visible=getattr(fact, "visible_scopes", None),
         trace_id=envelope.traceid,
         correlation_id=envelope.correlationid,

@@ -18,8 +18,9 @@ class Candidate(NamedTuple):
 
     Null unless the event has them: `scopes`, the item's new scopes; `readers`, its ACL's entities; `writers`, those of
     them who may revise it; `through`, the scope through which the actor reads the item; `lifetime`, the seconds that
-    a short memory lives; `cause`, of a promotion; `served` and `visible`, a recall's items and its reader's scopes;
-    `shared_kind`, the kind of a saved memory that a project has to approve; `member` and `roles`, of a project.
+    a short memory lives; `cause`, of a promotion; `served` and `visible`, a recall's items where it counts, and its
+    reader's scopes; `shared_kind`, the kind of a saved memory that a project has to approve; `member` and `roles`, of
+    a project.
     """
 
     position: int

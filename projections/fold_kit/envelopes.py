@@ -11,6 +11,7 @@ import pyarrow as pa
 from kledger.contract.projects import SHARED_KINDS
 from ledger.event import FROM, Fact
 from ledger.events import FACTS
+from projections.fold_kit.recalls import counts
 from projections.fold_kit.sql_text import among
 
 USED_ATTRIBUTES = (
@@ -32,8 +33,8 @@ READERS = "list_transform(d.acl, lambda x: x.entity)"
 WRITERS = """list_transform(list_filter(d.acl, lambda x: x.permission = 'read_write'), lambda x: x.entity)"""
 """The entities of an ACL that may revise the item."""
 
-SERVED = "list_transform(d.items, lambda x: x.id)"
-"""The items that a recall served."""
+SERVED = f"CASE WHEN {counts('d.')} THEN list_transform(d.items, lambda x: x.id) ELSE []::VARCHAR[] END"
+"""The items that a recall served; none of one that does not count."""
 
 _TRACE_FIELDS = {"trace_id": "traceid", "message_id": "messageid"}
 

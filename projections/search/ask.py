@@ -9,8 +9,9 @@ from datetime import UTC, datetime
 import duckdb
 import orjson
 
+from kledger.answers.explained import SearchExplained
 from kledger.answers.parts import Degraded
-from kledger.contract.recall import RecallLayer, floor_of
+from kledger.contract.recall import LeftOut, RecallLayer, floor_of
 from kledger.contract.scopes import PRIORITY, further_types
 from kledger.contract.words import EVERYTHING, RecallPath
 from ledger.event import JsonObject
@@ -18,17 +19,18 @@ from projections.engine.view import View
 from projections.fold_kit.named_rows import named_rows
 from projections.fold_kit.sql_text import among
 from projections.fold_kit.visibility import read_by
-from projections.search.layers import layer_of
+from projections.search.explained import explained
 from projections.search.match import Matches, Passages, passages
 from projections.search.neighbours import neighbours, traces_of
 from projections.search.placed import placed_by_scope
 from projections.search.policy import policy
-from projections.search.ranking import LENDING, Candidate, Ranked, Standing, freshness, rank
+from projections.search.ranking import LENDING, Candidate, Ranked, Standing, cut, freshness, ordered, unfit
 from projections.search.remembered import Known, RememberedItems
 from projections.vectors.embedding.weights import HASHED_VECTOR_WEIGHT
 from projections.vectors.feed import VectorFeed
 from projections.vectors.store.port import Found, Only, SearchOptions
 from projections.views.knowledge.ask import ITEM_COLUMNS, item_of, scopes_of
+from projections.views.knowledge.layers import layer_of
 from projections.views.knowledge.lives import over_among
 from projections.views.knowledge.memory_fields import is_short
 from projections.views.scope_types.ask import priorities
@@ -50,6 +52,8 @@ class Asked:
     """A search. `as_of` is a log position; `lacking` is called where the result is degraded.
 
     With `since`, a log position, the RECENT best versions made after it are candidates too. `layers` reads these alone.
+    `explain` is called with why the results are what they are. Each path has `candidates` at least: where `readable`
+    leaves many out, more are needed.
     """
 
     org: str
@@ -66,6 +70,8 @@ class Asked:
     min_match: float = 0.0
     since: int | None = None
     layers: Collection[RecallLayer] | None = None
+    explain: Callable[[SearchExplained], None] | None = None
+    candidates: int = LEAST_CANDIDATES
 
 
 class Searcher:
@@ -111,21 +117,39 @@ class Searcher:
             meaning=self._feed.vector_weight > HASHED_VECTOR_WEIGHT,
         )
 
-        def keep(each: Ranked) -> bool:
-            of_layer = asked.layers is None or layer_of(by_id[each.item_id].shown()) in asked.layers
-            return of_layer and (not asked.min_match or matches.of(each.item_id, each.beside) >= asked.min_match)
+        by_standing = {standing.item_id: standing for standing in standings}
 
-        ranked = rank(
+        def why_not(each: Ranked) -> LeftOut | None:
+            if (fault := unfit(by_standing[each.item_id], asked.min_score)) is not None:
+                return fault
+            if asked.layers is not None and layer_of(by_id[each.item_id].shown()) not in asked.layers:
+                return "other_layer"
+            below = asked.min_match and matches.of(each.item_id, each.beside) < asked.min_match
+            return "min_match" if below else None
+
+        priority = await self._priorities(asked.org, asked.visible)
+        considered = ordered(
             sorted(candidates, key=lambda each: (-(each.keyword or 0), each.version_position)),
-            {standing.item_id: standing for standing in standings},
+            by_standing,
             asked.visible,
-            top_k=asked.top_k,
-            min_score=asked.min_score,
             vector_weight=self._feed.vector_weight,
-            priority=await self._priorities(asked.org, asked.visible),
+            priority=priority,
             beside=beside,
-            keep=keep,
         )
+        ranked = cut(considered, why_not, top_k=asked.top_k, priority=priority)
+        if asked.explain is not None:
+            asked.explain(
+                explained(
+                    considered,
+                    ranked,
+                    why_not=why_not,
+                    match_of=lambda each: matches.of(each.item_id, each.beside),
+                    shown=lambda item_id: by_id[item_id].shown(),
+                    priority=priority,
+                    vector_weight=self._feed.vector_weight,
+                    policy=self.policy,
+                )
+            )
         why = placed_by_scope(ranked)
         return [
             {
@@ -146,7 +170,7 @@ class Searcher:
         """What the paths of the vector process find."""
         if asked.paths == "recency":
             return []
-        most = max(LEAST_CANDIDATES, 2 * asked.top_k)
+        most = max(asked.candidates, 2 * asked.top_k)
         options = SearchOptions(list(asked.visible), list(asked.types or []), most, asked.as_of, asked.only or {})
         answer = await self._feed.search(asked.query, options, asked.paths)
         if answer.lacking is not None and asked.lacking is not None:

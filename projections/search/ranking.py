@@ -1,7 +1,8 @@
-"""Ranking of the candidates of all search paths, in four pure functions; `rank` applies them all.
+"""Ranking of the candidates of all search paths, in pure functions; `rank` applies them all.
 
-`fuse` makes one relevance from the paths' scores, `admitted` filters out items with too low a score or a negative
-quality, `by_worth` orders by relevance adjusted a little by quality, and `by_scope` puts the most specific scope first.
+`fuse` makes one relevance from the paths' scores, `by_worth` orders by relevance adjusted a little by quality, `cut`
+leaves out what is unfit (too low a score, a negative quality) and what is beyond the best, and `by_scope` puts the most
+specific scope first. Every number on the way stays with its result, so that an order can be explained.
 """
 
 from __future__ import annotations
@@ -11,8 +12,9 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import islice
-from typing import Literal
+from typing import Literal, NamedTuple
 
+from kledger.contract.recall import LeftOut
 from kledger.contract.scopes import PRIORITY, PUBLIC
 from kledger.contract.words import EVERYTHING
 from projections.vectors.embedding.weights import HASHED_VECTOR_WEIGHT
@@ -62,20 +64,34 @@ class Standing:
     owner: str = ""
 
 
+class Parts(NamedTuple):
+    """What each path adds to a relevance."""
+
+    keyword: float
+    vector: float
+    recency: float
+
+
+NO_PARTS = Parts(0.0, 0.0, 0.0)
+
+
 @dataclass(frozen=True, slots=True)
 class Relevant:
-    """A candidate and its relevance, which is comparable within one search only; `beside` lent a part of it."""
+    """A candidate and its relevance, which is comparable within one search only: the sum of `parts` and of what the
+    item `beside` it `lent`."""
 
     candidate: Candidate
     relevance: float
     beside: str | None = None
+    parts: Parts = NO_PARTS
+    lent: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
 class Ranked:
     """A result: the item, the values that it was ordered by, and the scope through which the caller sees it.
 
-    `beside` is the hit that lent it relevance, if one did (see `lend`).
+    `beside` is the hit that lent it relevance, if one did (see `lend`); `parts` and `lent` add up to the relevance.
     """
 
     item_id: str
@@ -85,6 +101,18 @@ class Ranked:
     scope: str
     candidate: Candidate
     beside: str | None = None
+    parts: Parts = NO_PARTS
+    lent: float = 0.0
+
+    @property
+    def trust(self) -> float:
+        """The factor of its quality: within QUALITY_SWAY of 1."""
+        return 1 + QUALITY_SWAY * sway(self.quality)
+
+    @property
+    def worth(self) -> float:
+        """What it is ordered by: its relevance, adjusted for its quality."""
+        return self.relevance * self.trust
 
 
 def rank(
@@ -96,15 +124,25 @@ def rank(
     min_score: float = 0.0,
     vector_weight: float = HASHED_VECTOR_WEIGHT,
     priority: Mapping[str, float] = PRIORITY,
-    beside: Beside | None = None,
-    fusion: Fusion = "scores",
-    keep: Callable[[Ranked], bool] = lambda _: True,
 ) -> list[Ranked]:
-    """The `top_k` results in their final order.
+    """The `top_k` results in their final order, of those that are fit."""
+    known = ordered(candidates, standings, visible_scopes, vector_weight=vector_weight, priority=priority)
+    return cut(known, lambda each: unfit(standings[each.item_id], min_score), top_k=top_k, priority=priority)
 
-    A candidate without a standing (removed since it was indexed), or that the caller may not read, is left out. The cut
-    to `top_k` is by worth; scope priority orders only what is left, so that a specific but irrelevant item displaces no
-    other. `beside` are the items beside each; `keep` is asked of the best until there are `top_k`.
+
+def ordered(
+    candidates: Iterable[Candidate],
+    standings: Mapping[str, Standing],
+    visible_scopes: Iterable[str],
+    *,
+    vector_weight: float = HASHED_VECTOR_WEIGHT,
+    priority: Mapping[str, float] = PRIORITY,
+    beside: Beside | None = None,
+) -> list[Ranked]:
+    """Every candidate that the caller may read, by worth.
+
+    A candidate without a standing (removed since it was indexed), or that the caller may not read, is left out.
+    `beside` are the items beside each.
     """
     visible = frozenset(visible_scopes)
     # Filtered before fusion, so that invisible items do not influence the relevance of others.
@@ -114,22 +152,39 @@ def rank(
         if (scope := reading_scope(standing.scopes, standing.owner, visible, priority)) is not None
     }
     results = []
-    fused = fuse((c for c in candidates if c.item_id in scopes), fusion=fusion, vector_weight=vector_weight)
+    fused = fuse((c for c in candidates if c.item_id in scopes), vector_weight=vector_weight)
     for each in lend(fused, beside or {}):
         standing = standings[each.candidate.item_id]
-        if admitted(standing, min_score):
-            results.append(
-                Ranked(
-                    item_id=standing.item_id,
-                    version_position=each.candidate.version_position,
-                    relevance=each.relevance,
-                    quality=quality(standing.score, standing.helpful, standing.harmful),
-                    scope=scopes[standing.item_id],
-                    candidate=each.candidate,
-                    beside=each.beside,
-                )
+        results.append(
+            Ranked(
+                item_id=standing.item_id,
+                version_position=each.candidate.version_position,
+                relevance=each.relevance,
+                quality=quality(standing.score, standing.helpful, standing.harmful),
+                scope=scopes[standing.item_id],
+                candidate=each.candidate,
+                beside=each.beside,
+                parts=each.parts,
+                lent=each.lent,
             )
-    return by_scope(list(islice(filter(keep, by_worth(results)), top_k)), priority)
+        )
+    return by_worth(results)
+
+
+def cut(
+    results: Iterable[Ranked],
+    why_not: Callable[[Ranked], LeftOut | None],
+    *,
+    top_k: int,
+    priority: Mapping[str, float] = PRIORITY,
+) -> list[Ranked]:
+    """The `top_k` best in their final order, without those that `why_not` names a reason for.
+
+    It is asked of the best until there are `top_k`. The cut is by worth; scope priority orders only what is left, so
+    that a specific but irrelevant item displaces no other.
+    """
+    fit = (each for each in results if why_not(each) is None)
+    return by_scope(list(islice(fit, top_k)), priority)
 
 
 def fuse(
@@ -146,8 +201,11 @@ def fuse(
     is there for comparison: with it, a weak path degrades a strong one.
     """
     items = list(candidates)
-    relevances = _by_ranks(items) if fusion == "rrf" else _by_scores(items, vector_weight)
-    relevant = [Relevant(*pair) for pair in zip(items, relevances, strict=True)]
+    parts = _by_ranks(items) if fusion == "rrf" else _by_scores(items, vector_weight)
+    relevant = [
+        Relevant(item, each.keyword + each.vector + each.recency, parts=each)
+        for item, each in zip(items, parts, strict=True)
+    ]
     return sorted(relevant, key=lambda each: -each.relevance)
 
 
@@ -167,7 +225,7 @@ def lend(relevant: Sequence[Relevant], beside: Beside) -> list[Relevant]:
         ]
         share, lender = max(shares, default=(0.0, ""))
         if share > 0:
-            lent.append(replace(each, relevance=each.relevance + share, beside=lender))
+            lent.append(replace(each, relevance=each.relevance + share, beside=lender, lent=share))
         else:
             lent.append(each)
     return sorted(lent, key=lambda each: -each.relevance)
@@ -178,15 +236,16 @@ def quality(score: float, helpful: int, harmful: int) -> float:
     return score + helpful - 2.0 * harmful
 
 
-def admitted(standing: Standing, min_score: float) -> bool:
-    """Whether an item may be a result: its score is high enough and its quality is not negative."""
-    worth = quality(standing.score, standing.helpful, standing.harmful)
-    return standing.score >= min_score and worth >= 0
+def unfit(standing: Standing, min_score: float) -> LeftOut | None:
+    """Why an item may be no result: its score is too low, or its quality is negative; None where it may."""
+    if standing.score < min_score:
+        return "min_score"
+    return "negative_quality" if quality(standing.score, standing.helpful, standing.harmful) < 0 else None
 
 
 def by_worth(results: Iterable[Ranked]) -> list[Ranked]:
     """Most relevant first, each relevance adjusted for quality by at most QUALITY_SWAY; the sort is stable."""
-    return sorted(results, key=lambda each: -each.relevance * (1 + QUALITY_SWAY * sway(each.quality)))
+    return sorted(results, key=lambda each: -each.worth)
 
 
 def by_scope(results: Iterable[Ranked], priority: Mapping[str, float] = PRIORITY) -> list[Ranked]:
@@ -231,25 +290,29 @@ def freshness(updated_at: datetime, now: datetime, half_life_days: float = 30.0)
     return float(0.5 ** (age_days / half_life_days))
 
 
-def _by_scores(candidates: Sequence[Candidate], vector_weight: float) -> list[float]:
+def _by_scores(candidates: Sequence[Candidate], vector_weight: float) -> list[Parts]:
     best = max((each.keyword or 0.0 for each in candidates), default=0.0)
     farthest = min((each.vector for each in candidates if each.vector is not None), default=0.0)
     return [
-        ((each.keyword or 0.0) / best if best > 0 else 0.0)
-        + vector_weight * (farthest if each.vector is None else each.vector)
-        + RECENCY_WEIGHT * (each.recency or 0.0)
+        Parts(
+            (each.keyword or 0.0) / best if best > 0 else 0.0,
+            vector_weight * (farthest if each.vector is None else each.vector),
+            RECENCY_WEIGHT * (each.recency or 0.0),
+        )
         for each in candidates
     ]
 
 
-def _by_ranks(candidates: Sequence[Candidate]) -> list[float]:
-    totals = [0.0] * len(candidates)
-    for path in ("keyword", "vector", "recency"):
+def _by_ranks(candidates: Sequence[Candidate]) -> list[Parts]:
+    columns = []
+    for path in Parts._fields:
         scores = [(getattr(each, path), place) for place, each in enumerate(candidates)]
         ranked = sorted((pair for pair in scores if pair[0] is not None), key=lambda pair: -pair[0])
+        added = [0.0] * len(candidates)
         for place_in_path, (_, place) in enumerate(ranked):
-            totals[place] += 1.0 / (_RRF_K + place_in_path + 1)
-    return totals
+            added[place] = 1.0 / (_RRF_K + place_in_path + 1)
+        columns.append(added)
+    return list(map(Parts, *columns))
 
 
 def sway(worth: float) -> float:

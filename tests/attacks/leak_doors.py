@@ -90,7 +90,7 @@ def listing(**given: Any) -> Ask:
 
 
 def about(question: str, item_id: str, as_of: int | str | None = None) -> Ask:
-    """`get`, `history`, `why` or `lineage` of one item (or, for lineage, of a reference)."""
+    """`get`, `history`, `why`, `recalls` or `lineage` of one item (or, for lineage, of a reference)."""
     then = {} if as_of is None else {"as_of": as_of}
     match question:
         case "get":
@@ -99,10 +99,27 @@ def about(question: str, item_id: str, as_of: int | str | None = None) -> Ask:
             return Ask(f"GET {item_path(item_id)}", ("get", (item_id,), then), words, then, resource=resource)
         case "history":
             return Ask(f"GET {item_path(item_id, '/history')}", ("history", (item_id,), {}), ["history", item_id])
+        case "recalls":
+            return Ask(f"GET {item_path(item_id, '/recalls')}", ("recalls.of", (item_id,), {}), ["recalls", item_id])
         case "why":
             return Ask(f"GET {item_path(item_id, '/why')}", ("why_visible", (item_id,), {}), ["why-visible", item_id])
         case _:
             return Ask("GET /api/lineage", ("lineage", (item_id,), {}), ["lineage", item_id], {"ref": item_id})
+
+
+def recalls(**given: Any) -> Ask:
+    """The list of recalls."""
+    given = {"limit": 200, **given}
+    item = [given["item"]] if "item" in given else []
+    options = _options({name: value for name, value in given.items() if name != "item"})
+    return Ask("GET /api/recalls", ("recalls.list", (), given), ["recalls", *item, *options], given)
+
+
+def served(recall_id: str) -> Ask:
+    """What one recall served."""
+    return Ask(
+        f"GET /api/recalls/{quote(recall_id, safe='')}", ("recalls.get", (recall_id,), {}), ["served", recall_id]
+    )
 
 
 def documents(question: str, document_id: str = "") -> Ask:

@@ -17,7 +17,20 @@ import pytest
 
 from kledger import LedgerClient
 from kledger.contract.errors import LedgerError
-from tests.attacks.leak_doors import Ask, Doors, Told, about, changes, headers, judged, lacking, listing, search
+from tests.attacks.leak_doors import (
+    Ask,
+    Doors,
+    Told,
+    about,
+    changes,
+    headers,
+    judged,
+    lacking,
+    listing,
+    recalls,
+    search,
+    served,
+)
 from tests.journeys.running_node import caught_up, head, running
 
 PRINCIPALS: dict[str, dict[str, Any]] = {
@@ -194,7 +207,7 @@ def test_no_filter_widens_what_may_be_seen(target: Target) -> None:
 
 
 def test_what_is_hidden_is_told_of_as_what_is_not_there(target: Target) -> None:
-    questions = ("get", "history", "why", "lineage")
+    questions = ("get", "history", "why", "recalls", "lineage")
     in_turn = cycle(questions)
 
     def hold(door: str, principal: str, item_id: str, question: str) -> None:
@@ -307,11 +320,11 @@ def test_saving_over_a_hidden_item_tells_that_the_id_is_taken_and_nothing_else(t
 
 
 def test_recalls_of_others_are_theirs(target: Target) -> None:
-    served = target.ledger.acting_as(user="ada").search(word_of("acl-user:ada"), top_k=100, record=True)
-    assert "acl-user:ada" in {item["id"] for item in served["results"]}
+    served_then = target.ledger.acting_as(user="ada").search(word_of("acl-user:ada"), top_k=100, record=True)
+    assert {"acl-user:ada", "scope-public"} <= {item["id"] for item in served_then["results"]}
     position = head(target.ledger)
     (event_id,) = target.ledger.seeing(position).sql(
-        f"SELECT event_id FROM events WHERE entity_id = '{served['recall_id']}'"
+        f"SELECT event_id FROM events WHERE entity_id = '{served_then['recall_id']}'"
     )["rows"][0]
     for principal in PRINCIPALS:
         for door in target.doors.of(about("lineage", NOT_THERE)):
@@ -320,6 +333,40 @@ def test_recalls_of_others_are_theirs(target: Target) -> None:
     for door in target.doors.of(about("lineage", NOT_THERE)):
         told = target.ask(door, "a stranger", about("lineage", "scope-public"))
         assert event_id not in told.text
+    recall_id = str(served_then["recall_id"])
+    lists = (recalls(), recalls(actor="user:ada"), recalls(since=1), about("recalls", "scope-public"))
+    for principal, ask in product(PRINCIPALS, lists):
+        for door in target.doors.of(ask):
+            told = target.ask(door, principal, ask)
+            assert (recall_id in told.text) == (principal in ("user:ada", "the operator")), (principal, door, ask.line)
+    for principal in PRINCIPALS:
+        for door in target.doors.of(served(NOT_THERE)):
+            told, nothing = (target.ask(door, principal, served(each)) for each in (recall_id, NOT_THERE))
+            if principal in ("user:ada", "the operator"):
+                assert told.code is None, (principal, door)
+                continue
+            assert lacking(told, recall_id) == lacking(nothing, NOT_THERE), (principal, door)
+
+
+def test_a_recall_of_before_tells_what_may_be_seen_now(target: Target) -> None:
+    ada = target.ledger.acting_as(user="ada")
+    said = "what zqwithdrawn was"
+    target.ledger.save("withdrawn", said, ["tool"], id="withdrawn", owner=KEEPER, scopes=["public"])
+    caught_up(target.ledger)
+    recall_id = str(ada.search("zqwithdrawn", top_k=100)["recall_id"])
+    caught_up(target.ledger)
+    target.ledger.revise("withdrawn", scopes=[KEEPER])
+    caught_up(target.ledger)
+    for door in target.doors.of(served(recall_id)):
+        told = target.ask(door, "user:ada", served(recall_id)).document
+        assert (told["left_out"], told["of"]) == (1, len(told["results"]) + 1)
+        assert said not in json.dumps(told)
+        asked = target.ask(door, "user:ada", recalls(item="withdrawn"))
+        assert recall_id not in asked.text
+        assert lacking(target.ask(door, "user:ada", about("recalls", "withdrawn")), "withdrawn") == target.missing(
+            door, "user:ada", "recalls", about("recalls", NOT_THERE)
+        )
+    target.ledger.retire("withdrawn")
 
 
 def test_what_is_recalled_at_the_start_and_for_a_goal_is_what_may_be_seen(target: Target) -> None:

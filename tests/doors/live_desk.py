@@ -26,8 +26,20 @@ from projections.engine.view import Instance, View
 from projections.fold_kit.page import Window
 from projections.live.projector import Projector
 from projections.search.ask import Asked
+from projections.search.explained import explained
 from projections.views.knowledge import listing
 from tests.projections.empty_views import empty_view
+
+NOTHING = explained(
+    [],
+    [],
+    why_not=lambda _: None,
+    match_of=lambda _: 0.0,
+    shown=lambda _: {},
+    priority={},
+    vector_weight=0.0,
+    policy="",
+)
 
 
 class ContainingSearcher:
@@ -70,6 +82,8 @@ class ContainingSearcher:
                 if asked.query in item["task"] + item["content"] and item["eval"]["score"] >= asked.min_score
             ][: asked.top_k]
 
+        if asked.explain is not None:  # it ranks nothing
+            asked.explain({**NOTHING, "policy": self.policy})
         return await self.view.ask(question)
 
 
@@ -99,6 +113,13 @@ class Operated:
         if job_id not in self.jobs:
             raise UnknownReference(f"there is no job {job_id}: a start answers with its id")
         return self.jobs[job_id]
+
+    async def all_jobs(self) -> list[Job]:
+        return list(reversed(self.jobs.values()))
+
+    async def certificates(self, most: int) -> JsonObject:
+        self.asked.append(("certificates", most))
+        return {"checkpoints": [], "certificates": []}
 
     async def sql(self, query: str) -> JsonObject:
         if not query.lower().startswith("select"):

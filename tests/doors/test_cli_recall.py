@@ -110,3 +110,58 @@ def test_a_command_asks_in_the_language_of_its_terminal(
     assert (node.asked[-1].headers["accept-language"], node.asked[-1].query["language"]) == ("zh", "en")
     monkeypatch.setenv("KLEDGER_LANGUAGE", "klingon")
     assert kledger("startup").exit_code == 1
+
+
+RECALL = {
+    "recall_id": "recall-1", "kind": "page", "time": "2026-03-05T12:00:00.123456Z", "position": 7, "view_position": 6,
+    "actor": "user:mei", "trace_id": "t-1", "message_id": None, "session": None, "intent": None, "language": None,
+    "policy": "p", "query": "where is\nthe lantern", "of": 2,
+}  # fmt: skip
+PLACE = {"rank": 2, "item_version": 3, "relevance": 0.5, "match": None}
+
+
+def test_recalls_of_before_are_listed_with_what_narrows_them(node: ScriptedNode) -> None:
+    page = {"results": [RECALL], "count": 1, "total": 4, "next": 7, "position": 9}
+    node.says("GET /api/recalls", page)
+    node.says("GET /api/recalls", {**page, "results": [], "total": 0})
+    shown = kledger("recalls", "--trace", "t-1", "--kind", "page", "--since", "3", "--limit", "1")
+    assert node.asked[-1].query == {"trace": "t-1", "kind": "page", "since": "3", "limit": "1"}
+    assert "where is the lantern" in shown.stdout
+    assert "1 of 4 recalls, as of position 9" in shown.stdout
+    node.says("GET /api/knowledge/k%2F1/recalls", {**page, "id": "k/1", "results": [RECALL | PLACE]})
+    assert "2 of 2" in kledger("recalls", "k/1").stdout
+    assert "no recall to show" in kledger("recalls", "k/1", "--actor", "agent:coder").stdout
+    assert node.asked[-1].query == {"item": "k/1", "actor": "agent:coder", "limit": "20"}
+
+
+def test_what_was_served_is_shown_with_the_version_that_holds_now(node: ScriptedNode) -> None:
+    item = {
+        **PLACE,
+        "id": "k-1",
+        "task": "Lantern",
+        "content": "In the hall.",
+        "version_now": 4,
+        "status_now": "retired",
+    }
+    node.says("GET /api/recalls/recall-1", RECALL | {"results": [item], "left_out": 1, "degraded": []})
+    shown = kledger("served", "recall-1").stdout
+    assert "version 3, which is at version 4 now, retired" in shown
+    assert "In the hall." in shown
+    assert "2 items served; 1 more may not be seen now" in shown
+
+
+def test_an_explained_search_says_why_each_item_stands_where_it_does(node: ScriptedNode) -> None:
+    factors = {"keyword": 1.0, "vector": 0.1, "recency": 0.02, "lent": 0.0, "quality": 1.0}
+    candidate = {
+        "id": "k-1", "task": "t", "version": 1, "keyword": 9.0, "vector": 0.3, "freshness": 1.0, "quality": 4.0,
+        "scope": "public", "scope_priority": 1.0, "relevance": 1.12, "worth": 1.12, "match": 0.25, "beside": None,
+        "lent": 0.0, "factors": factors, "rank": None, "left_out": "min_score",
+    }  # fmt: skip
+    weights = {"vector": 0.3, "recency": 0.02, "quality_sway": 0.05}
+    told = {"candidates": [candidate], "considered": 3, "weights": weights, "policy": "p1"}
+    node.says("GET /api/knowledge/search", {"results": [], "count": 0, "position": 9, "explained": told})
+    shown = kledger("search", "lantern", "--explain", "--kind", "page").stdout
+    assert node.asked[-1].query.items() >= {"explain": "true", "kind": "page"}.items()
+    assert "its score is too low" in " ".join(shown.split())
+    assert "1.120" in shown
+    assert "3 candidates (2 more are not shown), by policy p1" in shown

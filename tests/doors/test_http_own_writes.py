@@ -52,6 +52,9 @@ READS = [
     "/api/scope_types",
     "/api/sessions",
     "/api/projects/light/members",
+    "/api/knowledge/facets",
+    "/api/knowledge/changes",
+    "/api/overview",
 ]
 """Every read of a caller, one a route."""
 OF_ITS_OWN_LAST_EVENT = {
@@ -62,7 +65,11 @@ OF_ITS_OWN_LAST_EVENT = {
 """These wait for the last event of what they are asked for, whoever wrote it."""
 NOT_OF_THE_LOG = {
     "/api/admin/status",
+    "/api/admin/jobs",
     "/api/admin/jobs/{job_id}",
+    "/api/admin/certificates",
+    "/api/admin/columns",
+    "/api/knowledge/bulk/{bulk_id}",
     "/api/admin/attach",
     "/api/admin/models",
     "/api/prompts",

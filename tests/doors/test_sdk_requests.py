@@ -14,6 +14,7 @@ import pytest
 from kledger import AsyncLedgerClient, LedgerClient
 from kledger.client.documents import DocumentEndpoints
 from kledger.client.profiles import ProfileEndpoints
+from kledger.client.recall import RecordedRecallEndpoints
 from kledger.client.resources import ResourceEndpoints
 from kledger.client.sessions import SessionEndpoints
 from kledger.client.tools.functions import ToolEndpoints
@@ -48,6 +49,13 @@ CALLS: list[tuple[str, Callable[[Any], Any], Any]] = [
     ("POST /api/knowledge/k-1/restore", lambda c: c.restore("k-1"), SAVED),
     ("GET /api/knowledge/a%2Fb%20%3F", lambda c: c.get("a/b ?", as_of="2026-03-05T12:00:00Z"), {"id": "a/b ?"}),
     ("GET /api/knowledge", lambda c: c.list(limit=3, scopes=["user:ann"], status="all"), FOUND),
+    ("GET /api/knowledge", lambda c: c.list(tags=["db"], layers=["plain"], since=None, sort="helpful"), FOUND),
+    ("GET /api/knowledge/facets", lambda c: c.facets(tags=["db"], min_score=2), {"total": 0}),
+    ("GET /api/overview", lambda c: c.overview(days=7), {"total": 0}),
+    ("GET /api/knowledge/changes", lambda c: c.changes(after=7, limit=2), {"changes": [], "next": 7, "position": 7}),
+    ("POST /api/knowledge/bulk", lambda c: c.bulk("retire", ["k-1"], reason="old"), {"bulk_id": None, "position": 7}),
+    ("GET /api/knowledge/bulk/bulk-1", lambda c: c.bulk_get("bulk-1"), {"bulk_id": "bulk-1", "items": []}),
+    ("POST /api/knowledge/bulk/bulk-1/revert", lambda c: c.revert_bulk("bulk-1", reason="no"), {"position": 8}),
     ("GET /api/knowledge/k-1/history", lambda c: c.history("k-1"), {"id": "k-1"}),
     (
         "PUT /api/knowledge/k-1/acl",
@@ -134,6 +142,9 @@ CALLS: list[tuple[str, Callable[[Any], Any], Any]] = [
     ("GET /api/resource/code%2Fa", lambda c: c.tools.resource_get("code/a"), {"id": "code/a"}),
     ("POST /api/memory/recall", lambda c: c.tools.memory_recall("回滚", "s-1"), {"text": "", "position": 9}),
     ("POST /api/memory/recall", lambda c: c.recall("回滚", layers=["semantic"]), {"text": "", "position": 9}),
+    ("GET /api/recalls", lambda c: c.recalls.list(kind="page", item="k/1", since=4), FOUND),
+    ("GET /api/recalls/r%2F1", lambda c: c.recalls.get("r/1"), {"recall_id": "r/1", "results": []}),
+    ("GET /api/knowledge/k%2F1/recalls", lambda c: c.recalls.of("k/1", limit=3), FOUND),
     ("GET /api/recall/startup", lambda c: c.tools.knowledge_startup("回滚", 3), {"prompt": "", "position": 9}),
     ("POST /api/goals/g%2F1/focus", lambda c: c.tools.goal_focus("g/1", "回滚"), {"goal_id": "g/1", "position": 9}),
     ("GET /api/v1/memories/user/prompt", lambda c: c.profiles.prompt("user"), {"prompt": "<!-- … -->"}),
@@ -177,6 +188,9 @@ CALLS: list[tuple[str, Callable[[Any], Any], Any]] = [
     ("GET /api/admin/refused", lambda c: c.refused(after=3, limit=5, code="unfoldable"), {"refused": []}),
     ("POST /api/admin/refused/7/retry", lambda c: c.retry_parked(7), JOB),
     ("POST /api/admin/refused/7/dismiss", lambda c: c.dismiss_parked(7), {"position": 7}),
+    ("GET /api/admin/jobs", lambda c: c.jobs(), {"jobs": []}),
+    ("GET /api/admin/certificates", lambda c: c.certificates(), {"checkpoints": [], "certificates": []}),
+    ("GET /api/admin/columns", lambda c: c.columns(), {"relations": []}),
     ("GET /api/admin/jobs/j%2F1", lambda c: c.job("j/1"), JOB),
     ("GET /api/admin/jobs/j-2", lambda c: c.wait_job("j-2"), {**JOB, "state": "done", "result": {}}),
 ]
@@ -237,6 +251,7 @@ def test_every_endpoint_of_the_clients_is_called_above() -> None:
         "tools": ToolEndpoints,
         "resources": ResourceEndpoints,
         "documents": DocumentEndpoints,
+        "recalls": RecordedRecallEndpoints,
     }
     for part, endpoints in parts.items():
         public += [f"{part}.{name}" for name in vars(endpoints) if not name.startswith("_")]
@@ -254,6 +269,7 @@ def test_every_endpoint_of_the_clients_is_called_above() -> None:
         "profiles",
         "resources",
         "documents",
+        "recalls",
         "tools",
         "close",
     }

@@ -13,6 +13,7 @@ from kledger import AsyncLedgerClient, LedgerClient
 from kledger.client.clients import LedgerEndpoints
 from kledger.client.faces import Endpoint
 from kledger.client.profiles import ProfileEndpoints
+from kledger.client.recall import RecordedRecallEndpoints
 from kledger.client.resources import ResourceEndpoints
 from kledger.client.tools.functions import ToolEndpoints
 from kledger.contract.errors import InvalidPayload
@@ -21,6 +22,7 @@ from tests.doors.scripted_node import ScriptedNode, scripted_node
 FAMILIES: dict[type, Callable[[Any], Any]] = {
     LedgerEndpoints: lambda client: client,
     ProfileEndpoints: lambda client: client.profiles,
+    RecordedRecallEndpoints: lambda client: client.recalls,
     ResourceEndpoints: lambda client: client.resources,
     ToolEndpoints: lambda client: client.tools,
 }

@@ -105,3 +105,14 @@ def test_the_command_says_where_it_runs_on_another_system() -> None:
 @pytest.mark.parametrize("file", ["kledger/py.typed", "producers/sample/knowledge.jsonl", "consumers/prompts/*"])
 def test_the_wheel_holds_what_is_no_module(wheel: Path, file: str) -> None:
     assert list(wheel.glob(file))
+
+
+def test_the_pages_are_in_the_wheel_with_their_scripts_and_the_licence_of_what_others_wrote(wheel: Path) -> None:
+    web = ROOT / "producers" / "web"
+    files = [path.relative_to(ROOT) for part in ("templates", "static", "words") for path in (web / part).iterdir()]
+    kept = [
+        path for path in files if path.suffix in (".html", ".css", ".js", ".svg", ".json") or "LICENSE" in path.name
+    ]
+    assert {path.suffix for path in kept} >= {".html", ".css", ".js", ".svg", ".json"}
+    assert any("LICENSE" in path.name for path in kept)
+    assert [path for path in kept if not (wheel / path).is_file()] == []

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kledger.contract.memory import PROMOTING_RECALLS, Memory
+from kledger.contract.recall import RecallKind
 from ledger.event import Fact, Lineage, NewEvent, StoredEvent
 from ledger.events.knowledge import (
     KnowledgeConfirmed,
@@ -44,10 +45,15 @@ def about(fact: Fact, actor: str = ANN) -> NewEvent:
 
 
 def recalled(
-    name: str, actor: str = ANN, trace: str | None = None, session: str | None = None, visible: str = "public"
+    name: str,
+    actor: str = ANN,
+    trace: str | None = None,
+    session: str | None = None,
+    visible: str = "public",
+    kind: RecallKind = "search",
 ) -> NewEvent:
     served = [ServedItem(id=each, version=1, relevance=1.0) for each in ("k1", "k1", "other")]
-    fact = RecallServed(query="q", visible_scopes=[visible], items=served, view_position=1)
+    fact = RecallServed(kind=kind, query="q", visible_scopes=[visible], items=served, view_position=1)
     return NewEvent(fact, name, actor, lineage=Lineage(trace_id=trace, correlation_id=session))
 
 
@@ -172,7 +178,8 @@ def test_what_is_no_short_memory_is_neither_promoted_nor_over(memory: Memory | N
 
 
 _STEPS: list[NewEvent] = [
-    mood(), mood(scopes=["public"]), *THREE, recalled("r4"), recalled("r5", EVE), promoted(), promoted(),
+    mood(), mood(scopes=["public"]), *THREE, recalled("r4"), recalled("r5", EVE), recalled("r6", kind="page"),
+    promoted(), promoted(),
     promoted(ANN, cause="confirmed"), promoted(EVE, cause="confirmed"), expired(), expired(),
     about(KnowledgeRevised(scopes=["public"])), about(KnowledgeRetired()), about(KnowledgeRestored()),
 ]  # fmt: skip

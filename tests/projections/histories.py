@@ -311,6 +311,7 @@ _about_profiles = st.one_of(
 _served = st.builds(ServedItem, id=st.sampled_from(ITEMS), version=st.integers(1, 3), relevance=st.floats(0, 2))
 _recalls = st.builds(
     RecallServed,
+    kind=st.sampled_from(["search", "recall", "page"]),
     query=_texts,
     visible_scopes=_scopes,
     items=st.lists(_served, max_size=3),

@@ -271,6 +271,7 @@ def _told(url: str, who: dict[str, str], position: int) -> dict[str, Any]:
             ask("/api/knowledge/search", q=query, paths=path, record="false", top_k=20)
             ask("/api/knowledge/search", q=query, paths=path, record="false", top_k=2, types="tool")
             ask("/api/knowledge/search", q=query, paths=path, record="false", as_of=position)
+            ask("/api/knowledge/search", q=query, paths=path, record="false", top_k=2, explain="true")
         ask("/api/recall/startup", record="false")
         for query in ("merge a branch", "quokka", "压缩文件"):  # a focus is kept: last, and the same in each world
             goal = f"/api/goals/goal-{len(query)}"
@@ -288,9 +289,12 @@ def _alike(one: dict[str, Any], other: dict[str, Any]) -> None:
         assert _without_age(said) == _without_age(other[question]), question
 
 
+_OF_AGE = ("relevance", "worth", "freshness", "recency", "lent", "score")
+
+
 def _without_age(said: Any) -> Any:
-    """Relevance holds the age of an item, which grows by some 1e-7 while the test runs."""
+    """What holds the age of an item grows by some 1e-7 while the test runs."""
     if isinstance(said, dict):
-        return {name: round(value, 4) if name == "relevance" else _without_age(value) for name, value in said.items()
-                if name != "position"}  # fmt: skip
+        return {name: round(value, 4) if name in _OF_AGE and isinstance(value, float) else _without_age(value)
+                for name, value in said.items() if name != "position"}  # fmt: skip
     return [_without_age(each) for each in said] if isinstance(said, list) else said

@@ -8,7 +8,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from kledger.answers.knowledge import Changed, ItemList, RatedMany, SearchResults, ToolItemList, ToolSearchResults
+from kledger.answers.knowledge import (
+    Changed,
+    FoundItems,
+    ItemList,
+    RatedMany,
+    SearchResults,
+    ToolItemList,
+    ToolSearchResults,
+)
 from kledger.answers.memory import Confirmed, Decided, DecidedHeld, HeldList, MemoryHealth, MemoryList, Remembered
 from kledger.answers.parts import Saved
 from kledger.answers.recall import FocusedGoal, Recalled, Startup
@@ -55,7 +63,7 @@ async def knowledge_search(
     Each result has its task, content, types, score, helpful and harmful counts, an id to give feedback with, and its
     match, the share of the query that it covers: below about 0.3 it answers nothing.
     """
-    found = await knowledge.search(
+    found: FoundItems = await knowledge.search(
         wire,
         query,
         top_k=top_k,

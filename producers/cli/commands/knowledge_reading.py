@@ -8,9 +8,10 @@ import typer
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from kledger.contract.words import ItemFilter, RecallPath
+from kledger.contract.words import ItemFilter, ItemSort, MemoryConcern, RecallPath
 from ledger.new_item import CONFIDENCE, SCORE, helped_and_harmed
 from producers.cli import reading
+from producers.cli.explained import explanation
 from producers.cli.screen import Rows, counted, facts, plain, short_time, snippet, table, words
 from producers.cli.session import KNOWLEDGE, Answer, Session, as_caller
 
@@ -27,10 +28,20 @@ def search(
     types: reading.Types = None,
     owner: reading.Owner = None,
     visibility: reading.Labels = None,
+    scope: reading.Scopes = None,
+    tag: reading.TagWords = None,
+    layer: reading.Layers = None,
+    since: Annotated[str | None, typer.Option(help="Changed last at or after this time.")] = None,
+    until: Annotated[str | None, typer.Option(help="Changed last before this time.")] = None,
+    concern: Annotated[MemoryConcern | None, typer.Option(help="In conflict, promoted, or never recalled.")] = None,
     as_of: reading.AsOf = None,
     path: Annotated[RecallPath, typer.Option(help="Ask one path of recall alone.")] = "fused",
     record: Annotated[bool, typer.Option(help="Keep an event of what was served.")] = True,
+    kind: Annotated[
+        Literal["search", "page"], typer.Option(help="Of the event: page, where a person looks.")
+    ] = "search",
     route: Annotated[bool | None, typer.Option(help="Have a model choose first.  [as the node is set up]")] = None,
+    explain: Annotated[bool, typer.Option("--explain", help="Say why each item stands where it does.")] = False,
     full: Annotated[bool, typer.Option("--full", help="Show each content whole.")] = False,
     trace: reading.Trace = None,
     message: reading.Message = None,
@@ -47,10 +58,18 @@ def search(
         types=reading.several(types),
         owner=owner,
         visibility=reading.several(visibility),
+        scopes=reading.several(scope),
+        tags=reading.several(tag),
+        layers=reading.layers(layer),
+        since=since,
+        until=until,
+        concern=concern,
         as_of=reading.moment(as_of),
         path=path,
         record=record,
+        kind=kind,
         route=route,
+        explain=explain,
     )
     shown = Group(*(_whole(rank, item) for rank, item in enumerate(answer["results"], 1))) if full else _hits(answer)
     summary = f"{counted(answer['count'], 'item')}, as of position {answer['position']}"
@@ -58,7 +77,10 @@ def search(
         summary += (
             "; chosen by a model" if answer["routed"] else f"; not chosen by a model: {plain(answer.get('reason'))}"
         )
-    return Answer(answer, Group(shown, summary) if answer["results"] else f"nothing found; {summary}")
+    said: list[RenderableType] = [shown, summary] if answer["results"] else [f"nothing found; {summary}"]
+    if "explained" in answer:
+        said.append(explanation(answer["explained"]))
+    return Answer(answer, Group(*said))
 
 
 def _hits(answer: SearchResults) -> Rows:
@@ -99,6 +121,17 @@ def list_items(
     owner: reading.Owner = None,
     visibility: reading.Labels = None,
     status: Annotated[ItemFilter, typer.Option(help="Which items.")] = "active",
+    tag: reading.TagWords = None,
+    layer: reading.Layers = None,
+    min_score: Annotated[int | None, typer.Option(min=1, max=5, help="Only with this score or more.")] = None,
+    max_score: Annotated[int | None, typer.Option(min=1, max=5, help="Only with this score or less.")] = None,
+    since: Annotated[
+        str | None, typer.Option(help="Changed last at or after this time (2026-03-05T12:00:00Z).")
+    ] = None,
+    until: Annotated[str | None, typer.Option(help="Changed last before this time.")] = None,
+    created_by: Annotated[str | None, typer.Option(help="Stated first by this entity, such as agent:web.")] = None,
+    concern: Annotated[MemoryConcern | None, typer.Option(help="In conflict, promoted, or never recalled.")] = None,
+    sort: Annotated[ItemSort, typer.Option(help="The order.")] = "newest",
     as_of: reading.AsOf = None,
 ) -> Answer:
     """List items that the caller may see.
@@ -113,6 +146,15 @@ def list_items(
         owner=owner,
         visibility=reading.several(visibility),
         status=status,
+        tags=reading.several(tag),
+        layers=reading.layers(layer),
+        min_score=min_score,
+        max_score=max_score,
+        since=since,
+        until=until,
+        created_by=created_by,
+        concern=concern,
+        sort=sort,
         as_of=reading.moment(as_of),
     )
     wide = table("id", "task", "types", "owner", "score", "+/-", "version", right=("version",), whole=("id",))

@@ -7,7 +7,19 @@ from datetime import datetime
 from fastapi import APIRouter
 from fastapi.routing import APIRoute
 
-from kledger.answers.admin import Attach, Health, Job, Live, NodeStatus, Proof, Ready, Table
+from kledger.answers.admin import (
+    Attach,
+    Certificates,
+    Health,
+    Job,
+    Jobs,
+    Live,
+    NodeStatus,
+    Proof,
+    Ready,
+    Relations,
+    Table,
+)
 from kledger.answers.models import ModelsOfNode
 from kledger.requests.admin import BackupRequest, ForgetRequest, ProveRequest, ReplayRequest, SqlRequest
 from producers.http.answers import Json, ReadJson, documented
@@ -72,6 +84,21 @@ def _admin(desk: Desk) -> APIRouter:
     async def forget(caller: Who, body: ForgetRequest) -> Json:
         """Forget a person for good: destroy their key, and make anew what was made of their words."""
         return Json(await admin.start(desk, caller, "forget", subject=body.subject), 202)
+
+    @router.get("/jobs", responses=documented(Jobs, 403))
+    async def jobs(caller: Who) -> Json:
+        """The jobs of this node since its start, newest first."""
+        return Json(await admin.jobs(desk, caller))
+
+    @router.get("/certificates", responses=documented(Certificates, 403))
+    async def certificates(caller: Who) -> Json:
+        """The last signed checkpoints and certificates that the node keeps."""
+        return Json(await admin.certificates(desk, caller))
+
+    @router.get("/columns", responses=documented(Relations, 403))
+    async def columns(caller: Who) -> Json:
+        """What a statement of SQL can name: the documented tables and views with their columns."""
+        return Json(await admin.columns(desk, caller))
 
     @router.get("/jobs/{job_id}", responses=documented(Job, 403, 404))
     async def job(caller: Who, job_id: str) -> Json:

@@ -20,27 +20,24 @@ from kledger.answers.lineage import LineageOf
 from kledger.answers.models import Reverted
 from kledger.answers.parts import Moved
 from kledger.answers.sharing import Why
-from kledger.contract.words import ItemFilter
+from kledger.contract.words import ItemSort
 from kledger.requests.knowledge import FeedbackRequest, SaveManyRequest, SaveRequest, ShareRequest, UpdateRequest
 from kledger.requests.models import RevertRequest
 from producers.http.answers import PROPOSED, UNDER_WAY, Json, ReadJson, documented, saved_item
 from producers.http.bodies import BatchRoute
+from producers.http.filters import Filters, Searching
 from producers.http.parameters import (
+    MAX_POSITION,
     AsOf,
     Before,
     Fresh,
     From,
     ItemId,
-    Labels,
     Own,
-    Owner,
     Patience,
     Read,
     Reason,
     Retry,
-    Scopes,
-    Search,
-    Types,
     Who,
     named_labels,
 )
@@ -52,7 +49,11 @@ from producers.operations.knowledge import importing, reading, reverting, sharin
 from producers.operations.models.processes import PATIENCE
 from producers.operations.recall import search as recall
 from projections.fold_kit.page import Window
-from projections.views.knowledge.listing import Wanted
+from projections.views.knowledge.parts import Part
+
+_LATEST = "The latest so many versions, and so many cases"
+_EARLIER = "Versions and cases of earlier positions than this one"
+_SHORTEN = "So many characters of each content; `length` then says how many the whole has"
 
 
 def routes(desk: Desk) -> list[APIRouter]:
@@ -64,7 +65,7 @@ def _reads(desk: Desk) -> APIRouter:
     router = new_router("knowledge")
 
     @router.get("/api/knowledge/search", responses=documented(SearchResults))
-    async def search(caller: Who, lineage: From, own: Own, asked: Search) -> Json:
+    async def search(caller: Who, lineage: From, own: Own, asked: Searching) -> Json:
         """The items that fit best and that the caller may see; what is served is recorded."""
         fresh = asked.freshness(own)
         return ReadJson(
@@ -79,10 +80,13 @@ def _reads(desk: Desk) -> APIRouter:
                 types=asked.named_types() or None,
                 owner=asked.owned_by(),
                 visibility=named_labels(asked.visibility),
+                among=asked.among(),
                 as_of=asked.moment(),
                 paths=asked.paths,
                 record=asked.record,
+                kind=asked.kind,
                 route=asked.route,
+                explain=asked.explain,
                 freshness=fresh,
             ),
             fresh,
@@ -93,26 +97,30 @@ def _reads(desk: Desk) -> APIRouter:
         caller: Who,
         fresh: Fresh,
         as_of: AsOf,
-        types: Types,
-        scopes: Scopes,
-        owner: Owner,
-        visibility: Labels,
+        wanted: Filters,
         limit: Annotated[int, Query(ge=1, le=1_000)] = 10,
         offset: Annotated[int, Query(ge=0, le=2**31)] = 0,
         before: Before = None,
-        status: ItemFilter = "active",
+        sort: Annotated[ItemSort, Query(description="The order; in any but newest, `next` is an offset")] = "newest",
     ) -> Json:
-        """The items that the caller may see, newest first."""
-        wanted = Wanted(types, scopes, owner, visibility, status)
+        """The items that the caller may see, newest first or in another order."""
+        window = Window(limit, offset, before)
         return ReadJson(
-            await reading.list_items(desk, caller, wanted, Window(limit, offset, before), as_of=as_of, freshness=fresh),
-            fresh,
+            await reading.list_items(desk, caller, wanted, window, sort=sort, as_of=as_of, freshness=fresh), fresh
         )
 
     @router.get("/api/knowledge/{item_id}/history", responses=documented(History, 404))
-    async def history(caller: Who, item_id: ItemId, fresh: Fresh) -> Json:
-        """Every version of an item that the caller may see, and every case that judged it."""
-        return ReadJson(await reading.history(desk, caller, item_id, freshness=fresh), fresh)
+    async def history(
+        caller: Who,
+        item_id: ItemId,
+        fresh: Fresh,
+        limit: Annotated[int | None, Query(ge=1, le=1_000, description=_LATEST)] = None,
+        before: Annotated[int | None, Query(ge=0, le=MAX_POSITION, description=_EARLIER)] = None,
+        shorten: Annotated[int | None, Query(ge=0, le=2**31, description=_SHORTEN)] = None,
+    ) -> Json:
+        """The versions of an item that the caller may see, and the cases that judged it; all without a `limit`."""
+        part = Part(limit, before, shorten)
+        return ReadJson(await reading.history(desk, caller, item_id, part, freshness=fresh), fresh)
 
     @router.get("/api/knowledge/{item_id}/why", responses=documented(Why, 404))
     async def why(caller: Who, item_id: ItemId, fresh: Fresh) -> Json:

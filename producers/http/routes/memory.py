@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Query
-from pydantic import TypeAdapter, ValidationError
+from pydantic import TypeAdapter
 
 from kledger.answers.memory import (
     Cleaned,
@@ -19,7 +19,6 @@ from kledger.answers.memory import (
     OneMemory,
     Remembered,
 )
-from kledger.contract.errors import InvalidPayload
 from kledger.contract.words import HeldStatus, ItemFilter, MemoryConcern, MemoryLayer, ProjectRole
 from kledger.requests.memory import CleanRequest, ConfirmRequest, DecideHeldRequest, DecideRequest, RememberRequest
 from producers.http.answers import PROPOSED, Json, ReadJson, documented, saved_item
@@ -33,7 +32,8 @@ from producers.http.parameters import (
     Read,
     Retry,
     Who,
-    moment_or_position,
+    moment_alone,
+    named_layers,
     named_types,
 )
 from producers.http.routing import router as new_router
@@ -44,41 +44,24 @@ from projections.fold_kit.page import Window
 from projections.views.knowledge.memories import Wanted
 from projections.views.tombstones.ask import Wanted as WantedHeld
 
-_LAYERS: TypeAdapter[list[MemoryLayer]] = TypeAdapter(list[MemoryLayer])
+_LAYER: TypeAdapter[MemoryLayer] = TypeAdapter(MemoryLayer)
 _SEVERAL = "Any of these, separated by commas"
-
-
-def _moment(value: str | None, field: str) -> datetime | None:
-    moment = None if value is None else moment_or_position(value, field)
-    if isinstance(moment, int):
-        raise InvalidPayload(
-            f"{field} is a number: write a moment, such as 2026-03-05T12:00:00Z",
-            errors=[{"field": field, "reason": "is no moment"}],
-        )
-    return moment
 
 
 async def _since(
     since: Annotated[str | None, Query(description="Only what happened at or after this RFC 3339 moment")] = None,
 ) -> datetime | None:
-    return _moment(since, "since")
+    return moment_alone(since, "since")
 
 
 async def _until(
     until: Annotated[str | None, Query(description="Only what happened before this RFC 3339 moment")] = None,
 ) -> datetime | None:
-    return _moment(until, "until")
+    return moment_alone(until, "until")
 
 
 async def _layers(layer: Annotated[str | None, Query(description=_SEVERAL)] = None) -> list[MemoryLayer]:
-    named = [part.strip() for part in (layer or "").split(",") if part.strip()]
-    try:
-        return _LAYERS.validate_python(named)
-    except ValidationError as error:
-        raise InvalidPayload(
-            f"layer names {str(layer)[:100]!r}: write short, semantic, episodic or procedural, or several",
-            errors=[{"field": "layer", "reason": "is no layer of memories"}],
-        ) from error
+    return named_layers(layer, _LAYER)
 
 
 async def _kinds(kind: Annotated[str | None, Query(description=_SEVERAL)] = None) -> list[str]:

@@ -14,6 +14,7 @@ from kledger.answers.sessions import (
     SessionList,
     SessionMoved,
     SessionScratchpad,
+    SessionSummaries,
 )
 from kledger.contract.bounds import MAX_ID
 from kledger.contract.sessions import LEAST_WINDOW, MOST_WINDOW
@@ -85,6 +86,11 @@ def _sessions(desk: Desk) -> APIRouter:
     async def expand(caller: Who, session_id: SessionId, record_id: RecordId, owner: Owner = None) -> Json:
         """The words behind an id, whole: of a message that was shortened, or of those that a summary stands for."""
         return Json(await reading.expand(desk, caller, session_id, record_id, owner=owner))
+
+    @router.get("/api/sessions/{session_id}/summaries", responses=documented(SessionSummaries, 404))
+    async def summaries(caller: Who, session_id: SessionId, owner: Owner = None) -> Json:
+        """What was summed up of a session by now: segments in their order, and all of it; no model is asked."""
+        return Json(await reading.summaries(desk, caller, session_id, owner=owner))
 
     @router.get("/api/sessions/{session_id}/scratchpad", responses=documented(SessionScratchpad, 404))
     async def read_scratchpad(caller: Who, session_id: SessionId, owner: Owner = None) -> Json:

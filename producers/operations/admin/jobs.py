@@ -15,6 +15,10 @@ from ledger.event import JsonObject
 from ledger.privacy.personal import NOBODY, require_person
 from producers.operations.desk import Desk, Freshness
 from producers.operations.ports import Job
+from projections.analysts.columns import documented
+
+MOST_CERTIFICATES = 20
+"""Checkpoints and certificates in one answer, of each."""
 
 
 def require_operator(caller: Caller) -> None:
@@ -72,6 +76,24 @@ async def job(desk: Desk, caller: Caller, job_id: str) -> Job:
     """The progress of a job. Raises NotOwner, UnknownReference."""
     require_operator(caller)
     return await desk.admin.job(job_id)
+
+
+async def jobs(desk: Desk, caller: Caller) -> JsonObject:
+    """The jobs of this node since its start, newest first. Raises NotOwner."""
+    require_operator(caller)
+    return {"jobs": await desk.admin.all_jobs()}
+
+
+async def certificates(desk: Desk, caller: Caller) -> JsonObject:
+    """The last signed checkpoints and certificates that the node keeps, newest first. Raises NotOwner."""
+    require_operator(caller)
+    return await desk.admin.certificates(MOST_CERTIFICATES)
+
+
+async def columns(desk: Desk, caller: Caller) -> JsonObject:
+    """What a statement of SQL can name: the documented relations with their columns. Raises NotOwner."""
+    require_operator(caller)
+    return {"relations": await desk.view.ask(documented)}
 
 
 async def sql(desk: Desk, caller: Caller, query: str, freshness: Freshness) -> JsonObject:

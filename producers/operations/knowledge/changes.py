@@ -39,7 +39,7 @@ from producers.operations.knowledge.proposing import first_status, waits_for_a_p
 from producers.operations.knowledge.superseding import came_to_be, came_to_be_before, check_superseding, supersede_now
 from producers.operations.knowledge.unknown import unknown
 from producers.operations.knowledge.unreadable import Referring, warnings
-from producers.operations.knowledge.whose import coordinator, shared_in
+from producers.operations.knowledge.whose import acting_as, coordinator, shared_in
 from producers.operations.outcomes import ATTEMPTS, as_saved
 from producers.operations.publish import NAMESPACE, event_id, mismatch, publish
 from producers.operations.resources.together import keep_alone, refuse_others, together
@@ -51,7 +51,7 @@ from producers.operations.stated_before import (
     request_fields,
     same_statement,
 )
-from producers.operations.stating import lineage_of, not_owner, saved_fact, signed
+from producers.operations.stating import lineage_of, saved_fact, signed
 from projections.views.knowledge import ask
 from projections.views.lineage import ask as events
 from projections.views.lineage.ask import StatedEvent
@@ -261,12 +261,7 @@ async def owned(
     Raises UnknownKnowledge, NotOwner, ViewBehind.
     """
     item, last = await latest(desk, caller, item_id)
-    actor = await coordinator(desk, caller, item) if as_coordinator else None
-    if actor is None and caller.may_act_for(item.owner):
-        actor = item.owner
-    if actor is None:
-        raise not_owner(f"change {item_id}, which {item.owner} owns", item.owner, caller)
-    return item, last, actor
+    return item, last, acting_as(caller, item, await coordinator(desk, caller, item) if as_coordinator else None)
 
 
 async def retire(

@@ -5,8 +5,9 @@ from __future__ import annotations
 from datetime import datetime
 
 from kledger.contract.documents import ITEM_TYPE
-from kledger.contract.errors import Erased, UnknownKnowledge, UnknownReference
+from kledger.contract.errors import Erased, InvalidPayload, UnknownKnowledge, UnknownReference
 from kledger.contract.scopes import Caller
+from kledger.contract.words import ItemSort
 from ledger.event import JsonObject
 from ledger.privacy.sealed import ERASED
 from producers.operations.admin.scope_types import require_types
@@ -18,6 +19,7 @@ from producers.operations.outcomes import listed
 from projections.fold_kit.page import Window
 from projections.views.feedback import ask as feedback
 from projections.views.knowledge.listing import Wanted, items
+from projections.views.knowledge.parts import WHOLE, Part
 from projections.views.knowledge.versions import Version, version_of
 from projections.views.lineage import ask as lineage
 from projections.views.resources import ask as resources
@@ -72,24 +74,46 @@ async def list_items(
     wanted: Wanted,
     window: Window,
     *,
+    sort: ItemSort = "newest",
     as_of: int | datetime | None = None,
     freshness: Freshness = ANY,
 ) -> JsonObject:
-    """The items visible to the caller. Raises InvalidPayload (as_of), IllegalScope (a filter), ViewBehind."""
+    """The items visible to the caller. Raises InvalidPayload (as_of, a filter), IllegalScope (a filter), ViewBehind."""
+    if sort != "newest" and window.before is not None:
+        raise InvalidPayload(
+            f"before goes with sort=newest: in the order {sort} the next page begins at the offset `next`",
+            errors=[{"field": "before", "reason": f"does not go with sort={sort}"}],
+        )
     await reach(desk, freshness)
-    await require_types(desk, [*wanted.scopes, *filter(None, [wanted.owner])])
+    await check_wanted(desk, wanted)
     then = None if as_of is None else await position_as_of(desk, as_of, freshness)
     position = desk.view.position if then is None else then
     moment = await moment_of(desk, as_of, then)
-    return listed(await desk.view.ask(items, desk.org, caller, wanted, window, then, moment), position)
+    return listed(await desk.view.ask(items, desk.org, caller, wanted, window, then, moment, sort), position)
 
 
-async def history(desk: Desk, caller: Caller, item_id: str, *, freshness: Freshness = ANY) -> JsonObject:
-    """All versions and cases of an item that the caller may read. Raises UnknownKnowledge, ViewBehind."""
+async def check_wanted(desk: Desk, wanted: Wanted) -> None:
+    """Check filters of items. Raises InvalidPayload (nothing can be between them), IllegalScope."""
+    for least, most, names in (
+        (wanted.min_score, wanted.max_score, ("min_score", "max_score")),
+        (wanted.since, wanted.until, ("since", "until")),
+    ):
+        if least is not None and most is not None and least > most:  # type: ignore[operator]
+            raise InvalidPayload(
+                f"{names[0]} {least} is above {names[1]} {most}: nothing is between them; exchange the two",
+                errors=[{"field": names[0], "reason": f"is above {names[1]}"}],
+            )
+    await require_types(desk, [*wanted.scopes, *filter(None, [wanted.owner, wanted.created_by])])
+
+
+async def history(
+    desk: Desk, caller: Caller, item_id: str, part: Part = WHOLE, *, freshness: Freshness = ANY
+) -> JsonObject:
+    """Versions and cases of an item that the caller may read. Raises UnknownKnowledge, ViewBehind."""
     await reach(desk, freshness)
     position = desk.view.position
 
-    timeline = await desk.view.ask(feedback.life, desk.org, caller, item_id)
+    timeline = await desk.view.ask(feedback.life, desk.org, caller, item_id, part)
     if timeline is None:
         raise unknown(item_id)
     versions, cases = timeline

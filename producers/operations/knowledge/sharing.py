@@ -12,7 +12,7 @@ from kledger.answers.parts import Moved
 from kledger.contract.scopes import Caller
 from kledger.requests.knowledge import ShareRequest
 from ledger.event import JsonObject, Lineage
-from ledger.events.knowledge import KnowledgeRevised
+from ledger.events.knowledge import KnowledgeRevised, KnowledgeShared
 from producers.access.principal import require_addressable
 from producers.operations.admin.scope_types import require_types
 from producers.operations.desk import ANY, Desk, Freshness, reach
@@ -36,10 +36,15 @@ async def share(
     await require_types(desk, fact.readers())
 
     def check(item: ask.Standing) -> None:
-        fresh = [entity for entity in fact.readers() if entity not in item.shared_with]
-        require_addressable(caller, fresh, "an ACL of yours")
+        check_new_readers(caller, fact, item)
 
     return await publish_change(desk, caller, lineage, item_id, fact, check, retry=retry)
+
+
+def check_new_readers(caller: Caller, fact: KnowledgeShared, item: ask.Standing) -> None:
+    """Raise Forbidden where an ACL names somebody new whom the caller's token may not name."""
+    fresh = [entity for entity in fact.readers() if entity not in item.shared_with]
+    require_addressable(caller, fresh, "an ACL of yours")
 
 
 async def revisable(

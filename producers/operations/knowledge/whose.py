@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import replace
 
 from kledger.contract.projects import is_shared_kind, projects_among, scope_of
 from kledger.contract.scopes import Caller
 from ledger.readers import readers
 from producers.operations.desk import Desk
+from producers.operations.stating import not_owner
 from projections.views.knowledge.ask import Standing
 from projections.views.projects import ask
 
@@ -20,11 +22,30 @@ def shared_in(item: Standing) -> list[str]:
 
 async def coordinator(desk: Desk, caller: Caller, item: Standing) -> str | None:
     """The entity of the caller that coordinates each project that shares the item; None where there is none."""
-    projects = shared_in(item)
-    if not projects:
-        return None
-    coordinators = await desk.view.ask(ask.coordinators, desk.org, projects)
-    return next((each for each in caller.reading_as() if each in coordinators), None)
+    return (await coordinators(desk, caller, [item])).get(item.id)
+
+
+async def coordinators(desk: Desk, caller: Caller, items: Collection[Standing]) -> dict[str, str]:
+    """The same for each of these items where there is one, by the item's id."""
+    shared = {item.id: projects for item in items if (projects := shared_in(item))}
+    if not shared:
+        return {}
+    every = sorted({each for projects in shared.values() for each in projects})
+    by_project = await desk.view.ask(ask.coordinators_of, desk.org, every)
+    leads = {
+        item_id: next((each for each in caller.reading_as() if all(each in by_project[one] for one in projects)), None)
+        for item_id, projects in shared.items()
+    }
+    return {item_id: lead for item_id, lead in leads.items() if lead is not None}
+
+
+def acting_as(caller: Caller, item: Standing, lead: str | None = None) -> str:
+    """The entity as which a caller changes an item: as `lead`, its coordinator, else as its owner. Raises NotOwner."""
+    if lead is not None:
+        return lead
+    if caller.may_act_for(item.owner):
+        return item.owner
+    raise not_owner(f"change {item.id}, which {item.owner} owns", item.owner, caller)
 
 
 async def changer(desk: Desk, caller: Caller, item: Standing) -> str | None:

@@ -24,13 +24,13 @@ from producers.operations.recall.in_session import InSession, of_session
 from producers.operations.recall.intent import READS, Reads, intent_of
 from producers.operations.recall.search import check_query, keep, recall_event
 from producers.operations.recording import is_recorded
-from projections.search.layers import layer_of
 from projections.search.memory_text import memory_text
 from projections.search.model_rerank import Place, rerank_factor, reranked
 from projections.search.policy import with_reranker
 from projections.search.ranking import freshness as freshness_at
 from projections.search.rerank import ALSO, MAIN, factors
 from projections.views.documents.ask import surroundings
+from projections.views.knowledge.layers import layer_of
 from projections.views.knowledge.memories import evidence_counts
 
 EXACT = 0.9
@@ -73,7 +73,7 @@ async def recall(
     if asked.record and is_recorded(desk.recorded, caller):
         items = [item for item in results if item["layer"] != "working"]
         event = recall_event(
-            *(desk, caller, lineage, "recall", asked.message, items, found["position"]),
+            *(desk, caller, lineage, asked.kind, asked.message, items, found["position"]),
             session=asked.session,
             language=language,
             intent=intent,

@@ -10,9 +10,10 @@ from datetime import datetime
 
 import structlog
 
+from kledger.answers.explained import SearchExplained
 from kledger.contract.errors import InvalidPayload, LedgerError
 from kledger.contract.language import Language
-from kledger.contract.recall import Intent, RecallKind, RecallLayer
+from kledger.contract.recall import Intent, RecallKind, RecallLayer, SearchKind
 from kledger.contract.scopes import Caller
 from kledger.contract.seal_mark import MARK
 from kledger.contract.words import RecallPath
@@ -20,15 +21,21 @@ from ledger.event import JsonObject, Lineage, NewEvent
 from ledger.events.recall import Ranking, RecallServed, ServedItem
 from ledger.runtime import tracing
 from ledger.runtime.log_once import Outage
-from producers.operations.desk import ANY, Desk, Freshness, first_entity, position_as_of, reach
+from producers.operations.desk import ANY, Desk, Freshness, first_entity, moment_of, position_as_of, reach
+from producers.operations.knowledge.reading import check_wanted
 from producers.operations.publish import event_id, publish
 from producers.operations.recall.routing import Routing, routed
 from producers.operations.recording import is_recorded
-from projections.search.ask import Asked
+from projections.search.ask import LEAST_CANDIDATES, Asked
+from projections.search.explained import chosen_of
 from projections.views.knowledge import ask
+from projections.views.knowledge.listing import Wanted, wanted_among
 
 RECALL_PATIENCE = 2.0
 """Seconds that an answer waits for its recall to be recorded; after that it is given without one."""
+
+NARROWED = 200
+"""Candidates of each path among which a narrowed search looks."""
 
 _unrecorded = Outage("recalls are served and cannot be recorded", "recalls are recorded again", structlog.get_logger())
 
@@ -48,20 +55,28 @@ async def search(
     as_of: int | datetime | None = None,
     paths: RecallPath = "fused",
     layers: Collection[RecallLayer] | None = None,
+    among: Wanted | None = None,
     since: int | None = None,
     record: bool = True,
+    kind: SearchKind = "search",
     route: bool | None = None,
+    explain: bool = False,
     freshness: Freshness = ANY,
 ) -> JsonObject:
-    """The best matches among the items visible to the caller (SearchResults); what was served is recorded as an event.
+    """The best matches among the items visible to the caller (SearchResults); what was served is recorded as an event
+    of this kind.
 
-    What matches less than `min_match` is left out (None: the floor for as many items as the caller sees). With `route`
-    (None: the node's default) a model picks first; the answer says whether it did. `position` is the least position of
-    all parts that answered: the answer reflects all events up to it.
+    `among` narrows it to items that a list with these filters has, which are looked for in NARROWED candidates of each
+    path. What matches less than `min_match` is left out (None: the floor for as many items as the caller sees). With
+    `route` (None: the node's default) a model picks first; the answer says whether it did. With `explain` it says in
+    `explained` why each result stands where it does. `position` is the least position of all parts that answered: the
+    answer reflects all events up to it.
 
     Raises InvalidPayload (empty query, as_of), ViewBehind. A search also works while the broker is unavailable.
     """
     check_query(query)
+    if among is not None:
+        await check_wanted(desk, among)
     desk.tally.searched_at = time.monotonic()
     await reach(desk, freshness)
     await freshness.reach_vectors(desk.searcher)
@@ -71,10 +86,14 @@ async def search(
     position = reached if then is None else min(reached, then)
     results: list[JsonObject] = []
     choice: Routing | None = None
+    told: list[SearchExplained] = []
 
     least = await desk.searcher.floor(desk.org, caller.searched_scopes()) if min_match is None else min_match
 
     async def readable(ids: list[str]) -> set[str]:
+        if among is not None:
+            moment = await moment_of(desk, as_of, then)
+            return await desk.view.ask(wanted_among, desk.org, caller, among, ids, then, moment)
         return set(await desk.view.ask(ask.readable_ids, desk.org, caller, ids))
 
     async def ranked(most: int) -> list[JsonObject]:
@@ -90,14 +109,17 @@ async def search(
             types=types,
             as_of=then,
             paths=paths,
-            readable=None if then is None else readable,  # items that are no longer readable stay hidden
+            # Items that are no longer readable stay hidden.
+            readable=None if then is None and among is None else readable,
             lacking=freshness.note,
             only={"owner": [] if owner is None else [owner], "visibility": visibility},
+            explain=told.append if explain else None,
+            candidates=LEAST_CANDIDATES if among is None else NARROWED,
         )
         return await desk.searcher.search(asked)
 
     began = time.perf_counter()
-    if then != 0:
+    if then != 0 or explain:
         with tracing.span("search", kledger__paths=paths):
             if desk.routing if route is None else route:
                 results, choice = await routed(desk, query, top_k, ranked)
@@ -107,9 +129,15 @@ async def search(
     desk.tally.took("search", time.perf_counter() - began)
     recall_id = None
     if record and is_recorded(desk.recorded, caller):
-        recall_id = await keep(desk, recall_event(desk, caller, lineage, "search", query, results, position))
+        recall_id = await keep(desk, recall_event(desk, caller, lineage, kind, query, results, position))
     chosen = {} if choice is None else {"routed": choice.routed, "reason": choice.reason}
-    return {"results": results, "count": len(results), "position": position, "recall_id": recall_id, **chosen}
+    why = {"explained": _explained(told[-1], results, choice)} if explain else {}
+    return {"results": results, "count": len(results), "position": position, "recall_id": recall_id, **chosen, **why}
+
+
+def _explained(told: SearchExplained, results: Sequence[JsonObject], choice: Routing | None) -> SearchExplained:
+    """Why these are the results, where a model may have chosen among what was ranked."""
+    return told if choice is None else chosen_of(told, results, by_a_model=choice.routed)
 
 
 def check_query(query: str) -> None:

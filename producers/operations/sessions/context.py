@@ -6,6 +6,7 @@ from kledger.contract.scopes import Caller
 from ledger.event import JsonObject
 from ledger.sessions.context import Context, Conversation, context_of
 from ledger.sessions.store import SessionStore
+from ledger.sessions.summaries import in_order
 from ledger.sessions.tokens import counter_for
 from producers.operations.desk import Desk
 from producers.operations.sessions.summarising import ask_summaries, may_summarise
@@ -46,15 +47,14 @@ async def conversation_of(store: SessionStore, session: Found) -> Conversation:
     tail = await store.tail(session.key, head)
     ids = [*head.prompts, *([head.last_user] if head.last_user is not None else [])]
     known = await store.older(session.key, tail, ids)
-    summed = await store.summaries(session.key, head)
-    overviews = [each for each in summed if each.level == 3]
+    segments, overview = in_order(await store.summaries(session.key, head))
     return Conversation(
         messages=list(tail.messages),
         total=head.count,
         prompts=[known[each] for each in head.prompts if each in known],
         last_user=known.get(head.last_user) if head.last_user is not None else None,
-        summaries=sorted((each for each in summed if each.level == 2), key=lambda each: each.first_number),
-        overview=max(overviews, key=lambda each: each.last_number, default=None),
+        summaries=segments,
+        overview=overview,
     )
 
 

@@ -13,6 +13,7 @@ from kledger.contract.words import SessionFilter, SessionStatus
 from ledger.event import JsonObject
 from ledger.sessions.head import Head
 from ledger.sessions.subjects import SessionKey
+from ledger.sessions.summaries import in_order
 from ledger.sessions.words import Message
 from producers.operations.desk import ANY, Desk, Freshness, reach
 from producers.operations.sessions.whose import found, owners_of, store_of
@@ -69,6 +70,17 @@ async def expand(
     else:  # an overview stands for everything from the first message on
         summed = await store.page(session.key, 0, min(summary.last_number, MOST_MESSAGES))
     return _expanded(session_id, record_id, summed)
+
+
+async def summaries(desk: Desk, caller: Caller, session_id: str, *, owner: str | None = None) -> JsonObject:
+    """What was summed up of a session (SessionSummaries). Raises UnknownSession, BrokerUnavailable."""
+    session = await found(desk, caller, session_id, owner)
+    segments, overview = in_order(await store_of(desk).summaries(session.key, session.head))
+    return {
+        "session_id": session_id,
+        "summaries": [each.shown() for each in segments],
+        "overview": None if overview is None else overview.shown(),
+    }
 
 
 def _expanded(session_id: str, record_id: str, messages: Sequence[Message]) -> JsonObject:

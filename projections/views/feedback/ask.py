@@ -9,21 +9,24 @@ from ledger.event import JsonObject
 from projections.fold_kit.named_rows import named_rows
 from projections.views.knowledge import ask as knowledge
 from projections.views.knowledge.ask import with_times
+from projections.views.knowledge.parts import WHOLE, Part
 
 
-def cases(cursor: duckdb.DuckDBPyConnection, org: str, item_id: str, as_of: int | None = None) -> list[JsonObject]:
-    """Every case of an item, oldest first. Does not check access: ask projections.views.knowledge first.
+def cases(
+    cursor: duckdb.DuckDBPyConnection, org: str, item_id: str, as_of: int | None = None, part: Part = WHOLE
+) -> list[JsonObject]:
+    """The cases of an item, oldest first. Does not check access: ask projections.views.knowledge first.
 
     `timestamp` is the case's own, `time` the event's, `position` the event's in the log.
     """
     rows = named_rows(
         cursor,
-        """SELECT verdict, task, query, outcome, reason, case_time AS timestamp, actor, trace_id, message_id, credit,
+        f"""SELECT verdict, task, query, outcome, reason, case_time AS timestamp, actor, trace_id, message_id, credit,
                event_id, position, epoch_us(time) AS time
-           FROM feedback WHERE org = ? AND knowledge_id = ? AND position <= ? ORDER BY position""",
+           FROM feedback WHERE org = ? AND knowledge_id = ? AND position <= ? {part.narrowed("position")}""",
         [org, item_id, 2**63 - 1 if as_of is None else as_of],
     )
-    return [with_times(row, "time") for row in rows]
+    return [with_times(row, "time") for row in reversed(rows)]
 
 
 def histories(all_cases: list[JsonObject]) -> tuple[list[JsonObject], list[JsonObject]]:
@@ -47,9 +50,9 @@ def judged_item(
 
 
 def life(
-    cursor: duckdb.DuckDBPyConnection, org: str, caller: Caller, item_id: str
+    cursor: duckdb.DuckDBPyConnection, org: str, caller: Caller, item_id: str, part: Part = WHOLE
 ) -> tuple[list[JsonObject], list[JsonObject]] | None:
-    """An item's versions and cases, oldest first; None when there is none that the caller may read."""
+    """A part of an item's versions and of its cases, oldest first; None when there is none that the caller may read."""
     if not knowledge.standings(cursor, org, caller, [item_id]):
         return None
-    return knowledge.versions(cursor, org, caller, item_id), cases(cursor, org, item_id)
+    return knowledge.versions(cursor, org, caller, item_id, part), cases(cursor, org, item_id, part=part)

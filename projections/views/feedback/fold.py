@@ -1,7 +1,7 @@
 """Fold of verdicts and confirmations: one row for each case, never changed.
 
 A case that names a trace, or comes from one, earns credit only when the item was served to that trace before
-(`recalls`): only then it is added to the evidence in the item's narrow row.
+(`recalls`, without looks at a page): only then it is added to the evidence in the item's narrow row.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import duckdb
 
 from ledger.events.knowledge import KnowledgeConfirmed, KnowledgeRated
 from projections.fold_kit.decisions import Counted
+from projections.fold_kit.recalls import counts
 from projections.fold_kit.sql_text import Moment, Value, among, insert, literal
 from projections.fold_kit.workbench import Facts, Workbench, table_of
 from projections.views.knowledge.evidence import OPPOSING, SUPPORTING
@@ -31,9 +32,10 @@ COMMENT ON COLUMN feedback.credit IS
 """
 
 _RATED = (KnowledgeRated, KnowledgeConfirmed)
-_SERVED = """
-SELECT DISTINCT f.position FROM ({rated}) f(position, org, knowledge_id, trace_id)
+_SERVED = f"""
+SELECT DISTINCT f.position FROM ({{rated}}) f(position, org, knowledge_id, trace_id)
 JOIN recalls r ON r.org = f.org AND r.trace_id = f.trace_id AND r.item_id = f.knowledge_id AND r.position < f.position
+    AND {counts("r.")}
 """
 _COUNT = f"""
 UPDATE knowledge_state SET supporting = knowledge_state.supporting + f.supporting,

@@ -20,6 +20,7 @@ from kledger.contract.words import ItemStatus
 from ledger.event import JsonObject
 from ledger.events.knowledge import KnowledgeSaved
 from projections.fold_kit.named_rows import first_row, named_rows
+from projections.fold_kit.sql_text import among
 from projections.fold_kit.visibility import shared_by_a_project
 from projections.views.knowledge.evidence import confidence
 from projections.views.knowledge.memory_fields import (
@@ -29,6 +30,7 @@ from projections.views.knowledge.memory_fields import (
     stated_memory,
     without_memory_columns,
 )
+from projections.views.knowledge.parts import WHOLE, Part
 from projections.views.knowledge.tables import ITEM, SHOWN, STATE, WHILE
 
 _READ = [column for column in ITEM if column.name not in ("org", "supporting", "opposing", "erased")]
@@ -51,7 +53,8 @@ _CONTENT_COLUMNS = ", ".join(column.read() for column in _READ if column.name no
 class Standing:
     """State of an item that a change is checked against.
 
-    `visible`: the caller sees it, and not only as the operator; `writers`: who may revise it beside its owner.
+    `visible`: the caller sees it, and not only as the operator; `writers`: who may revise it beside its owner;
+    `version_position`: of the event that made its present version.
     """
 
     id: str
@@ -65,6 +68,7 @@ class Standing:
     scopes: list[str]
     kind: str | None
     supersedes: str | None
+    version_position: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +119,8 @@ def standings(cursor: duckdb.DuckDBPyConnection, org: str, caller: Caller, ids: 
     seen, seen_values = seen_by(caller)
     may, may_values = readable_by(caller)
     rows = cursor.execute(
-        f"""SELECT id, version, owner, status, position, {seen}, writers, shared_with, scopes, kind, supersedes
+        f"""SELECT id, version, owner, status, position, {seen}, writers, shared_with, scopes, kind, supersedes,
+                version_position
             FROM knowledge WHERE org = ? AND id IN ({LISTED}) AND {may}""",
         [*seen_values, org, listed(ids), *may_values],
     ).fetchall()
@@ -171,8 +176,10 @@ def readable_ids(cursor: duckdb.DuckDBPyConnection, org: str, caller: Caller, id
     return {row[0] for row in rows}
 
 
-def versions(cursor: duckdb.DuckDBPyConnection, org: str, caller: Caller, item_id: str) -> list[JsonObject]:
-    """Every version of an item that the caller may read, oldest first; each is checked by the scopes it had then.
+def versions(
+    cursor: duckdb.DuckDBPyConnection, org: str, caller: Caller, item_id: str, part: Part = WHOLE
+) -> list[JsonObject]:
+    """The versions of an item that the caller may read, oldest first; each is checked by the scopes it had then.
 
     Call `item` first, to check that the caller may read the item itself.
     """
@@ -180,17 +187,31 @@ def versions(cursor: duckdb.DuckDBPyConnection, org: str, caller: Caller, item_i
     rows = named_rows(
         cursor,
         f"""SELECT {_VERSION_COLUMNS} FROM knowledge_versions AS v
-            WHERE org = ? AND id = ? AND {may} ORDER BY valid_from""",
+            WHERE org = ? AND id = ? AND {may} {part.narrowed("valid_from")}""",
         [org, item_id, *values],
     )
+    rows.reverse()
+    reasons = _reasons(cursor, [row["valid_from"] for row in rows])
     result = []
     for row in rows:
+        row |= part.shortened(row["content"]) | reasons.get(row["valid_from"], {})
         acl = _acl(row.pop("shared_with"), row.pop("writers"))
         row = {name: value for name, value in row.items() if name not in SHOWN or value is not None}
         stated = {"tags": parsed(row["tags"]), "source": _filled_fields(row["source"])}
         version = with_times(without_memory_columns(row), "valid_from_time", "valid_to_time")
         result.append(version | stated | acl | shown_memory(row))
     return result
+
+
+def _reasons(cursor: duckdb.DuckDBPyConnection, positions: Sequence[int]) -> dict[int, JsonObject]:
+    """The `reason` of each of these events that states one, by position."""
+    if not positions:
+        return {}
+    rows = cursor.execute(
+        f"""SELECT position, data->>'$.reason' AS reason FROM events
+            WHERE position IN ({among(positions)}) AND reason IS NOT NULL"""
+    ).fetchall()
+    return {position: {"reason": reason} for position, reason in rows}
 
 
 def shared_status_at(cursor: duckdb.DuckDBPyConnection, org: str, item_id: str, position: int) -> ItemStatus | None:

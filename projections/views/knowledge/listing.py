@@ -1,29 +1,56 @@
-"""List of items: a page of those that the caller sees, newest first, with the total."""
+"""List of items: a page of those that the caller sees, in an order, with the total."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import Any
 
 import duckdb
 
+from kledger.contract.recall import ItemLayer
 from kledger.contract.scopes import Caller
+from kledger.contract.words import ItemSort, MemoryConcern
 from projections.fold_kit.page import Page, Selection, Window, page_of
-from projections.views.knowledge.ask import ITEM_COLUMNS, item_of, seen_by
+from projections.fold_kit.sql_text import among, text
+from projections.views.knowledge.ask import ITEM_COLUMNS, item_of, microseconds, seen_by
+from projections.views.knowledge.layers import layer_in
 from projections.views.knowledge.lives import alive
+from projections.views.knowledge.memory_health import concern
+from projections.views.knowledge.tags import tagged_with
+
+_ORDERS: Mapping[ItemSort, str | None] = {
+    "newest": None,
+    "oldest": "-created_position",
+    "updated": "position",
+    "helpful": "helpful",
+    "confidence": "confidence",
+}
+"""What each order sorts by, the highest first."""
+_NOW = "(FROM knowledge_versions WHERE valid_to IS NULL) AS k"
+"""The rows of `knowledge` with what no verdict changes: without the join, looking through them takes two thirds."""
 
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """Which items are listed; `types`, `scopes` and `visibility` are each any-of."""
+    """Which items are listed; `types`, `scopes`, `visibility`, `tags` and `layers` are each any-of.
+
+    `since` and `until` are moments of the last change, a verdict included; `created_by` is who stated the save.
+    """
 
     types: Sequence[str] = ()
     scopes: Sequence[str] = ()
     owner: str | None = None
     visibility: Sequence[str] = ()
     status: str = "active"
+    tags: Sequence[str] = ()
+    layers: Sequence[ItemLayer] = ()
+    min_score: int | None = None
+    max_score: int | None = None
+    since: datetime | None = None
+    until: datetime | None = None
+    created_by: str | None = None
+    concern: MemoryConcern | None = None
 
 
 def items(
@@ -34,10 +61,46 @@ def items(
     window: Window,
     as_of: int | None = None,
     moment: datetime | None = None,
+    sort: ItemSort = "newest",
 ) -> Page:
-    """A page of the items that the caller sees.
+    """A page of the items that the caller sees."""
+    selection = selected(cursor, org, caller, wanted, as_of, moment)
+    if as_of is None and wanted.since is None and wanted.until is None and sort in ("newest", "oldest"):
+        selection = replace(selection, narrow=_NOW)
+    page = page_of(cursor, ITEM_COLUMNS, selection, window, _ORDERS[sort])
+    stated = "expired" if wanted.status == "expired" else None
+    return replace(page, results=[{**item_of(row), "status": stated or row["status"]} for row in page.results])
 
-    A short memory that is over at `moment` (now, where none is given) is not active, also before the node says so.
+
+def wanted_among(
+    cursor: duckdb.DuckDBPyConnection,
+    org: str,
+    caller: Caller,
+    wanted: Wanted,
+    ids: Sequence[str],
+    as_of: int | None = None,
+    moment: datetime | None = None,
+) -> set[str]:
+    """Those of these ids whose items the caller sees and wants."""
+    selection = selected(cursor, org, caller, wanted, as_of, moment)
+    rows = cursor.execute(
+        f"SELECT k.id {selection.matching()} AND k.id IN (SELECT unnest(?))", [*selection.values, list(ids)]
+    ).fetchall()
+    return {item_id for (item_id,) in rows}
+
+
+def selected(
+    cursor: duckdb.DuckDBPyConnection,
+    org: str,
+    caller: Caller,
+    wanted: Wanted,
+    as_of: int | None = None,
+    moment: datetime | None = None,
+) -> Selection:
+    """The rows `k` of the items that the caller sees and wants.
+
+    A short memory that is over at `moment` (now, where none is given) is expired and not active, also before the node
+    says so. A concern is as of now.
     """
     seen, seen_values = seen_by(caller, "k.")
     where, values = ["k.org = ?", seen], [org, *seen_values]
@@ -48,22 +111,51 @@ def items(
     if wanted.owner is not None:
         where.append("k.owner = ?")
         values.append(wanted.owner)
-    if wanted.visibility:
-        where.append("k.visibility IN (" + ", ".join("?" for _ in wanted.visibility) + ")")
-        values += wanted.visibility
+    if wanted.created_by is not None:
+        where.append(
+            "k.created_position IN (SELECT valid_from FROM knowledge_versions WHERE change = 'saved' AND actor = ?)"
+        )
+        values.append(wanted.created_by)
+    if wanted.concern is not None:
+        concerned, concerned_values = concern(wanted.concern, caller, "k.")
+        where.append(concerned)
+        values += concerned_values
+    where += _narrowed(wanted)
     if wanted.status != "all":
-        where.append("k.status = ?")
-        values.append(wanted.status)
-    if wanted.status == "active":
-        where.append(alive(cursor, org, "k", moment or datetime.now(UTC), as_of))
-    source = "knowledge AS k"
-    first: list[Any] = []
+        where.append(_status(wanted.status, alive(cursor, org, "k", moment or datetime.now(UTC), as_of)))
     if as_of is not None:
-        source, first = "knowledge_at(?) AS k", [as_of]
         where.append(
             f"k.id IN (SELECT now.id FROM knowledge AS now WHERE now.org = ? AND {seen_by(caller, 'now.')[0]})"
         )
         values += [org, *seen_values]
-    selection = Selection(source, where, [*first, *values])
-    page = page_of(cursor, ITEM_COLUMNS, selection, window)
-    return replace(page, results=[{**item_of(row), "status": row["status"]} for row in page.results])
+    source = "knowledge AS k" if as_of is None else f"knowledge_at({int(as_of)}) AS k"
+    return Selection(source, where, values)
+
+
+def _status(status: str, alive: str) -> str:
+    """The predicate of a status, where `alive` is that of items whose life is not over."""
+    if status == "active":
+        return f"k.status = 'active' AND {alive}"
+    if status == "expired":
+        return f"(k.status = 'expired' OR (k.status = 'active' AND NOT ({alive})))"
+    return f"k.status = {text(status)}"
+
+
+def _narrowed(wanted: Wanted) -> list[str]:
+    """The predicates of what is written into the statement: numbers, moments, words of closed sets, and tags."""
+    where = []
+    for column, one_of in (
+        ("k.visibility", wanted.visibility),
+        (layer_in("k."), wanted.layers),
+    ):
+        if one_of:
+            where.append(f"{column} IN ({among(one_of)})")
+    for predicate, score in ((">=", wanted.min_score), ("<=", wanted.max_score)):
+        if score is not None:
+            where.append(f"k.score {predicate} {int(score)}")
+    for predicate, bound in ((">=", wanted.since), ("<", wanted.until)):
+        if bound is not None:  # as a number: DuckDB has no moment for each of Python's
+            where.append(f"epoch_us(k.updated_at) {predicate} {microseconds(bound)}")
+    if wanted.tags:
+        where.append(tagged_with(wanted.tags, "k."))
+    return where

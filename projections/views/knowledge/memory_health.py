@@ -5,6 +5,7 @@ Each number counts memories that a list can show: what is counted, and what the 
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from typing import get_args
 
@@ -14,6 +15,7 @@ from kledger.contract.scopes import Caller
 from kledger.contract.words import MemoryConcern, MemoryLayer
 from ledger.event import JsonObject
 from projections.fold_kit.named_rows import named_rows
+from projections.fold_kit.recalls import counts
 from projections.fold_kit.visibility import readers, shared
 from projections.views.knowledge.ask import microseconds, seen_by
 
@@ -21,52 +23,79 @@ LAYERS: tuple[MemoryLayer, ...] = get_args(MemoryLayer)
 
 
 def alive(moment: str) -> str:
-    """The predicate of memories m that are in recall at a moment (SQL)."""
+    """The predicate of items m that are in recall at a moment (SQL)."""
     return f"(m.status = 'active' AND (m.expires_at IS NULL OR m.expires_at > {moment}))"
 
 
 def over(moment: str) -> str:
-    """The predicate of memories m that are expired and not cleaned, whether or not a node has said so."""
+    """The predicate of items m that are expired and not cleaned, whether or not a node has said so."""
     return f"(m.status = 'expired' OR (m.status = 'active' AND m.expires_at <= {moment}))"
 
 
-_OPEN = "FROM conflicts AS c WHERE c.org = m.org AND c.status = 'recorded' AND m.id IN (c.first, c.second)"
-_READERS = readers("m.")
-# Who else may state a recall as a publisher, but reads nothing of it. Members of a group are not in the log.
-_BY_A_READER = (
-    f"(list_contains({_READERS}, r.actor) OR list_contains({_READERS}, 'public') OR len({shared(_READERS)}) > 0)"
-)
-CONCERNS: dict[MemoryConcern, str] = {
-    "conflicting": f"EXISTS ({_OPEN})",
-    "promoted": "EXISTS (FROM knowledge_versions AS v WHERE v.org = m.org AND v.id = m.id AND v.change = 'promoted')",
-    "never_recalled": f"NOT EXISTS (FROM recalls AS r WHERE r.org = m.org AND r.item_id = m.id AND {_BY_A_READER})",
+def in_conflict(table: str = "m.", seen: str | None = None) -> str:
+    """The predicate of items that are a side of an unresolved conflict, whose `other` side is one that is `seen`."""
+    sides = " UNION ALL ".join(
+        f"SELECT c.org, c.{side} FROM conflicts AS c "
+        + (f"JOIN knowledge AS other ON other.org = c.org AND other.id = c.{against} AND {seen} " if seen else "")
+        + "WHERE c.status = 'recorded'"
+        for side, against in (("first", "second"), ("second", "first"))
+    )
+    return f"({table}org, {table}id) IN ({sides})"
+
+
+def never_recalled(table: str = "m.") -> str:
+    """The predicate of items that no recall has served to a reader."""
+    served = f"r.org = {table}org AND r.item_id = {table}id AND {counts('r.')} AND {by_a_reader(table)}"
+    return f"NOT EXISTS (FROM recalls AS r WHERE {served})"
+
+
+def by_a_reader(table: str = "m.") -> str:
+    """The predicate of recalls r of an item that count: who else may state one as a publisher, but reads nothing of it.
+    Members of a group are not in the log."""
+    return f"({has_groups(table)} OR list_contains({readers(table)}, r.actor))"
+
+
+def has_groups(table: str = "m.") -> str:
+    """The predicate of items that everybody reads, or the members of some group."""
+    everybody = readers(table)
+    return f"(list_contains({everybody}, 'public') OR len({shared(everybody)}) > 0)"
+
+
+def _promoted(table: str = "m.") -> str:
+    promotion = f"v.org = {table}org AND v.id = {table}id AND v.change = 'promoted'"
+    return f"EXISTS (FROM knowledge_versions AS v WHERE {promotion})"
+
+
+CONCERNS: dict[MemoryConcern, Callable[[str], str]] = {
+    "conflicting": in_conflict,
+    "promoted": _promoted,
+    "never_recalled": never_recalled,
 }
-"""What may be said of a memory m that is in recall."""
+"""What may be said of an item that is in recall."""
 
 
-def concern(name: MemoryConcern, caller: Caller) -> tuple[str, list[str]]:
+def concern(name: MemoryConcern, caller: Caller, table: str = "m.") -> tuple[str, list[str]]:
     """The predicate of a concern, as far as the caller may know of it, and its parameters: of a conflict the caller has
     to see both sides."""
     if name != "conflicting":
-        return CONCERNS[name], []
-    seen, values = seen_by(caller, "k.")
-    other = (
-        f"EXISTS (FROM knowledge AS k WHERE k.org = c.org AND k.id IN (c.first, c.second) AND k.id <> m.id AND {seen})"
-    )
-    return f"EXISTS ({_OPEN} AND {other})", values
+        return CONCERNS[name](table), []
+    seen, values = seen_by(caller, "other.")
+    return in_conflict(table, seen), [*values, *values]
 
 
-def _numbers(moment: str, concerns: dict[MemoryConcern, str]) -> str:
-    in_recall = alive(moment)
-    layers = ", ".join(f"count(*) FILTER ({in_recall} AND m.layer = '{layer}') AS {layer}" for layer in LAYERS)
+def numbers(in_recall: str, over: str, concerns: Mapping[MemoryConcern, str], layers: Iterable[str] = LAYERS) -> str:
+    """The columns that count items m: those in recall, by layer and by concern, and what is over or proposed."""
+    by_layer = ", ".join(f"count(*) FILTER ({in_recall} AND m.layer = '{layer}') AS {layer}" for layer in layers)
     found = ", ".join(f"count(*) FILTER ({in_recall} AND {sql}) AS {name}" for name, sql in concerns.items())
-    return f"""count(*) FILTER ({in_recall}) AS total, {layers},
+    return f"""count(*) FILTER ({in_recall}) AS total, {by_layer},
         avg(m.confidence) FILTER ({in_recall}) AS mean_confidence,
-        count(*) FILTER ({over(moment)}) AS expired, count(*) FILTER (m.status = 'proposed') AS proposed, {found}"""
+        count(*) FILTER ({over}) AS expired, count(*) FILTER (m.status = 'proposed') AS proposed, {found}"""
 
 
+_ALL = {name: predicate("m.") for name, predicate in CONCERNS.items()}
 TABLES = f"""
-CREATE VIEW memory_health AS SELECT m.org, {_numbers("now()", CONCERNS)} FROM memory_items AS m GROUP BY m.org;
+CREATE VIEW memory_health AS
+    SELECT m.org, {numbers(alive("now()"), over("now()"), _ALL)} FROM memory_items AS m GROUP BY m.org;
 COMMENT ON VIEW memory_health IS 'How the memories of a tenant are, now';
 COMMENT ON COLUMN memory_health.total IS 'Memories in recall';
 COMMENT ON COLUMN memory_health.mean_confidence IS 'Of the memories in recall; null where there is none';
@@ -74,7 +103,7 @@ COMMENT ON COLUMN memory_health.expired IS 'Short memories that are over and not
 COMMENT ON COLUMN memory_health.proposed IS 'Memories that wait for a coordinator of their project';
 COMMENT ON COLUMN memory_health.conflicting IS 'Memories in recall that are a side of an unresolved conflict';
 COMMENT ON COLUMN memory_health.promoted IS 'Memories in recall that were short once';
-COMMENT ON COLUMN memory_health.never_recalled IS 'Memories in recall that no recall has served';
+COMMENT ON COLUMN memory_health.never_recalled IS 'Memories in recall that no recall has served, looks at a page aside';
 """
 
 
@@ -89,7 +118,7 @@ def health(cursor: duckdb.DuckDBPyConnection, org: str, caller: Caller, moment: 
     at = f"make_timestamptz({microseconds(moment)})"
     (row,) = named_rows(
         cursor,
-        f"SELECT {_numbers(at, concerns)} FROM memory_items AS m WHERE m.org = ? AND {seen}",
+        f"SELECT {numbers(alive(at), over(at), concerns)} FROM memory_items AS m WHERE m.org = ? AND {seen}",
         [*values, org, *seen_values],
     )
     by_layer = {layer: row.pop(layer) for layer in LAYERS}

@@ -25,6 +25,8 @@ from projections.views.lineage.roles import ABOVE, BELOW, OWN, around, role_of
 
 MAX_EDGES = 10_000
 """Links, and events, in one answer."""
+MOST_TASK = 200
+"""Characters of an item's task beside an event."""
 _CASE = ("task", "query", "outcome", "reason")
 _PARTS = ", ".join(f"CAST(e.data->'$.{part}' AS VARCHAR)" for part in FROM)
 
@@ -190,21 +192,37 @@ def _steps(cursor: duckdb.DuckDBPyConnection, org: str, caller: Caller, ref: str
         SELECT e.event_id, e.type AS event_type, e.entity, e.entity_id, e.actor, e.trace_id, e.message_id, e.position,
             epoch_us(e.stream_time) AS time, o.places, o.relations,
             CASE e.type WHEN '{KnowledgeScored.name}' THEN (e.data->>'$.score')::INTEGER END AS score,
-            f.verdict, f.task, f.query, f.outcome, f.reason
+            f.verdict, f.task AS case_task, f.query, f.outcome, f.reason
         FROM once AS o JOIN events AS e ON e.position = o.position LEFT JOIN feedback AS f ON f.position = o.position
         WHERE e.org = ? AND {may} ORDER BY e.position LIMIT {MAX_EDGES}
         """,
         [*walked, org, *may_values],
     )
-    return [_step(ref, with_times(row, "time")) for row in rows]
+    tasks = _tasks(cursor, org, {row["entity_id"] for row in rows if row["entity"] == "knowledge"})
+    return [_step(ref, with_times(row, "time") | tasks.get(row["entity_id"], {})) for row in rows]
+
+
+def _tasks(cursor: duckdb.DuckDBPyConnection, org: str, ids: Collection[str]) -> dict[str, JsonObject]:
+    """The `task` of each of these items, by id; the caller may read events about them."""
+    if not ids:
+        return {}
+    rows = cursor.execute(
+        f"""SELECT id, left(task, {MOST_TASK}) FROM knowledge_versions
+            WHERE org = ? AND valid_to IS NULL AND id IN ({LISTED})""",
+        [org, listed(sorted(ids))],
+    ).fetchall()
+    return {item_id: {"task": task} for item_id, task in rows}
 
 
 def _step(ref: str, step: JsonObject) -> JsonObject:
     places, relations, score, verdict = (step.pop(name) for name in ("places", "relations", "score", "verdict"))
+    step["task"], task = step.pop("case_task"), step.pop("task", None)
     case = {name: value for name in _CASE if (value := step.pop(name)) is not None}
     step["role"] = role_of(ref, step["event_type"], places, relations or ())
     if score is not None:
         step["score"] = score
+    if task is not None:
+        step["task"] = task
     return step if verdict is None else step | {"verdict": verdict, "case": case}
 
 

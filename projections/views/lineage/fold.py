@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import duckdb
 
+from kledger.contract.recall import LOOK
 from ledger.events.goal import GoalFocused
 from ledger.events.recall import RecallServed
 from projections.fold_kit.decisions import Counted
 from projections.fold_kit.sql_text import Moment, Value, insert
 from projections.fold_kit.workbench import Facts, Workbench
-from projections.views.lineage.links import PREFIXES, REFERS, SERVING
+from projections.views.lineage.links import PREFIXES, REFERS, SERVING, SHOWN
 
 TABLES = """
 CREATE TABLE lineage (
@@ -21,9 +23,10 @@ CREATE TABLE lineage (
 );
 COMMENT ON TABLE lineage IS 'The links of each event: what it came from and what it refers to';
 COMMENT ON COLUMN lineage.relation IS 'trace, message, caused_by, correlation; what it refers to: resource, served
-(by a recall), injected (into a goal), evolution, undoes, absorbed, merged_into, slim, about, contradicts, chunk
-(of a document)';
-COMMENT ON COLUMN lineage.ref IS 'trace:ID, message:ID, event:ID, correlation:ID, resource:ID or the id of an item';
+(by a recall), shown (on a page), injected (into a goal), evolution, undoes, absorbed, merged_into, slim, about,
+contradicts, chunk (of a document), bulk (of many changes at once)';
+COMMENT ON COLUMN lineage.ref IS
+    'trace:ID, message:ID, event:ID, correlation:ID, resource:ID, bulk:ID or the id of an item';
 CREATE MACRO lineage_of(asked) AS TABLE
     SELECT 'from' AS direction, relation, ref, event_id, event_type, entity, entity_id, position, time
     FROM lineage WHERE entity_id = asked OR concat('event:', event_id) = asked
@@ -63,11 +66,19 @@ def _rows(c: Counted) -> Iterator[tuple[Value, ...]]:
         ("correlation", "correlation:", c.envelope.correlationid),
     ]
     for relation, field, many in REFERS.get(type(c.fact), ()):
-        value = getattr(c.fact, field)
+        value = _value(c.fact, field)
         links += [(relation, PREFIXES.get(relation, ""), ref) for ref in (value or () if many else [value])]
     if isinstance(c.fact, (RecallServed, GoalFocused)):
-        links += [(SERVING[type(c.fact)], "", item.id) for item in c.fact.items]
+        looked = isinstance(c.fact, RecallServed) and c.fact.kind == LOOK
+        links += [(SHOWN if looked else SERVING[type(c.fact)], "", item.id) for item in c.fact.items]
     for relation, prefix, ref in links:
         if ref is not None:
             at = (c.position, Moment(c.stored_us), c.envelope.id, c.fact.name, c.org, c.fact.entity(), c.entity_id)
             yield (*at, relation, prefix + ref)
+
+
+def _value(fact: Any, field: str) -> Any:
+    """The value of a field, also of a nested object; None where there is no such object."""
+    for name in field.split("."):
+        fact = None if fact is None else getattr(fact, name)
+    return fact

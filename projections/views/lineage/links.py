@@ -14,18 +14,24 @@ from ledger.events.knowledge import (
     KnowledgeAbsorbed,
     KnowledgeEvolved,
     KnowledgeMerged,
+    KnowledgeRestored,
+    KnowledgeRetired,
     KnowledgeReverted,
     KnowledgeRevised,
     KnowledgeSaved,
+    KnowledgeShared,
     KnowledgeSuperseded,
 )
 from ledger.events.recall import RecallServed
 from ledger.events.statement import StatementDropped, StatementHeld, StatementReleased
 from projections.fold_kit.envelopes import named_in
+from projections.fold_kit.recalls import counts
 from projections.fold_kit.workbench import Facts, table_of
 
 SERVING: dict[type[Fact], str] = {RecallServed: "served", GoalFocused: "injected"}
 """The relation between an event that serves items and each of the items."""
+SHOWN = "shown"
+"""The same of a recall that does not count: a look at a page."""
 
 _LINKS = (
     ("trace", "trace:", "trace_id"),
@@ -36,7 +42,7 @@ _LINKS = (
 
 
 class Reference(NamedTuple):
-    """One relation of a fact to something else: the field that names it, or a list of many."""
+    """One relation of a fact to something else: the field that names it, also of a nested object, or a list of many."""
 
     relation: str
     field: str
@@ -52,6 +58,7 @@ REFERS: dict[type[Fact], tuple[Reference, ...]] = {
     KnowledgeAbsorbed: (Reference("absorbed", "merged", many=True), Reference("slim", "slim")),
     KnowledgeMerged: (Reference("merged_into", "into"), Reference("slim", "slim")),
     KnowledgeSuperseded: (Reference("superseded_by", "by"),),
+    **dict.fromkeys((KnowledgeRetired, KnowledgeRestored, KnowledgeShared), (Reference("bulk", "bulk.id"),)),
     EvolutionRequested: (Reference("about", "item_id"),),
     DocumentIngested: (Reference("chunk", "chunks", many=True), _RESOURCES),
     ConflictRecorded: (Reference("contradicts", "first"), Reference("contradicts", "second")),
@@ -60,7 +67,7 @@ REFERS: dict[type[Fact], tuple[Reference, ...]] = {
     StatementDropped: (Reference("says_again", "item_id"),),
 }
 """What a fact refers to."""
-PREFIXES = {"resource": "resource:"}
+PREFIXES = {"resource": "resource:", "bulk": "bulk:"}
 
 
 @cache
@@ -92,5 +99,8 @@ def links(facts: Facts) -> str:
                 f"SELECT {row}, '{relation}', concat('{prefix}', {ref}) FROM {table_of(fact)} WHERE {is_set}"
             )
         if fact in SERVING:
-            selects.append(f"SELECT {row}, '{SERVING[fact]}', unnest(d.items).id FROM {table_of(fact)}")
+            relation = f"'{SERVING[fact]}'"
+            if fact is RecallServed:
+                relation = f"CASE WHEN {counts('d.')} THEN {relation} ELSE '{SHOWN}' END"
+            selects.append(f"SELECT {row}, {relation}, unnest(d.items).id FROM {table_of(fact)}")
     return " UNION ALL ".join(selects)

@@ -14,11 +14,11 @@ from typing import get_args
 from kledger.contract.words import LineageRole
 from ledger.event import Fact
 from ledger.events.knowledge import FACTS, KnowledgeConfirmed, KnowledgeRated, KnowledgeSaved, KnowledgeScored
-from projections.views.lineage.links import SERVING
+from projections.views.lineage.links import SERVING, SHOWN
 
 ROLES: tuple[LineageRole, ...] = get_args(LineageRole)
 
-PREFIXES = ("trace:", "message:", "event:", "correlation:", "resource:")
+PREFIXES = ("trace:", "message:", "event:", "correlation:", "resource:", "bulk:")
 MAX_STEPS = 64
 """The longest chain of causes that one query follows; a longer one needs another query, from its last event."""
 
@@ -50,7 +50,7 @@ def role_of(ref: str, event_type: str, places: Collection[str], relations: Colle
         return _OF_TYPE.get(event_type, "effect")
     if set(relations) <= {"caused", "caused_by"}:
         return "effect"
-    return "use" if _OF_TYPE.get(event_type) == "use" else "mention"
+    return "use" if _OF_TYPE.get(event_type) == "use" and SHOWN not in relations else "mention"
 
 
 def around(org: str, ref: str, may: str, may_values: Sequence[str]) -> tuple[str, list[str | int]]:

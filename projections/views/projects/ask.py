@@ -41,6 +41,17 @@ def coordinators(cursor: duckdb.DuckDBPyConnection, org: str, projects: Sequence
     return [member for (member,) in rows.fetchall()]
 
 
+def coordinators_of(cursor: duckdb.DuckDBPyConnection, org: str, projects: Sequence[str]) -> dict[str, list[str]]:
+    """Who coordinates each of these projects, by name."""
+    rows = cursor.execute(
+        f"""SELECT project, list(member ORDER BY member) FROM project_members
+            WHERE org = ? AND list_contains(?, project) AND list_contains(roles, '{COORDINATOR}') GROUP BY project""",
+        [org, list(projects)],
+    )
+    found: dict[str, list[str]] = dict(rows.fetchall())
+    return {project: found.get(project, []) for project in projects}
+
+
 def coordinated(cursor: duckdb.DuckDBPyConnection, org: str, members: Sequence[str]) -> list[str]:
     """The projects that any of these members coordinates, by name."""
     rows = cursor.execute(

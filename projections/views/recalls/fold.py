@@ -18,6 +18,8 @@ CREATE TABLE recalls (
     view_position BIGINT NOT NULL, match DOUBLE, policy VARCHAR, session VARCHAR, language VARCHAR, intent VARCHAR
 );
 COMMENT ON TABLE recalls IS 'Items that were served; a recall that served none has one row without an item';
+COMMENT ON COLUMN recalls.kind IS
+    'search, startup, focus, recall (for a message), page (a look, which counts for nothing)';
 COMMENT ON COLUMN recalls.rank IS '1 is the best';
 COMMENT ON COLUMN recalls.view_position IS 'Log position that the answer knew';
 COMMENT ON COLUMN recalls.match IS 'The share of the query that the item covers, 0 to 1; null before it was recorded';

@@ -129,13 +129,12 @@ def resources(
         if wanted is not None:
             where.append(f"{column} = ?")
             values.append(wanted)
-    source, first = "resources", list[Any]()
+    source = "resources"
     if as_of is not None:
-        source, first = "resources_at(?)", [as_of]
+        source = f"resources_at({int(as_of)})"
         where.append(f"id IN (SELECT id FROM resources WHERE org = ? AND {seen})")
         values += [org, *seen_values]
-    selection = Selection(source, where, [*first, *values])
-    page = page_of(cursor, _COLUMNS, selection, window)
+    page = page_of(cursor, _COLUMNS, Selection(source, where, values), window)
     return replace(page, results=[_as_json(row, "created_at", "updated_at") for row in page.results])
 
 

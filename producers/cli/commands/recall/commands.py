@@ -71,6 +71,9 @@ def recall(
     min_match: MinMatch = None,
     budget_tokens: Annotated[int | None, typer.Option(min=1, help="At most so many tokens of text.")] = None,
     record: Annotated[bool, typer.Option(help="Keep an event of what was served.")] = True,
+    kind: Annotated[
+        Literal["recall", "page"], typer.Option(help="Of the event: page, where a person looks.")
+    ] = "recall",
     language: Language = None,
     trace: reading.Trace = None,
     message_id: reading.Message = None,
@@ -90,6 +93,7 @@ def recall(
         budget_tokens=budget_tokens,
         language=language,
         record=record,
+        kind=kind,
     )
     reasons = table("#", "match", "layer", "id", "knowledge", right=("#", "match"), whole=("id",))
     for rank, item in enumerate(answer["results"], 1):

@@ -1,0 +1,1 @@
+"""Requests about all that a caller sees, and changes of many items at once."""

@@ -1,0 +1,72 @@
+"""Requests about all that a caller sees: facets, the overview, and what changed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from kledger.answers.overview import Changes, Facets, Overview
+from kledger.client.faces import Endpoint
+from kledger.client.knowledge import KNOWLEDGE, Moment, filters, moment
+from kledger.client.wire import Wire
+from kledger.contract.recall import ItemLayer
+from kledger.contract.words import ItemFilter, MemoryConcern
+
+
+async def facets(
+    wire: Wire,
+    *,
+    types: Sequence[str] | None = None,
+    scopes: Sequence[str] | None = None,
+    owner: str | None = None,
+    visibility: Sequence[str] | None = None,
+    status: ItemFilter = "active",
+    tags: Sequence[str] | None = None,
+    layers: Sequence[ItemLayer] | None = None,
+    min_score: int | None = None,
+    max_score: int | None = None,
+    since: str | datetime | None = None,
+    until: str | datetime | None = None,
+    created_by: str | None = None,
+    concern: MemoryConcern | None = None,
+    as_of: Moment | None = None,
+) -> Facets:
+    """Of the items that `list` has with the same filters: how many have which type, tag, scope, owner, layer and
+    status."""
+    asked = filters(
+        types=types,
+        scopes=scopes,
+        owner=owner,
+        visibility=visibility,
+        status=status,
+        tags=tags,
+        layers=layers,
+        min_score=min_score,
+        max_score=max_score,
+        since=since,
+        until=until,
+        created_by=created_by,
+        concern=concern,
+    )
+    return await wire.read(f"{KNOWLEDGE}/facets", {**asked, "as_of": moment(as_of)})
+
+
+async def overview(wire: Wire, *, days: int = 30) -> Overview:
+    """The knowledge that the caller sees in numbers, each of the last days, and items that ask for a look."""
+    return await wire.read("/api/overview", {"days": days})
+
+
+async def changes(wire: Wire, *, after: int = 0, limit: int = 100) -> Changes:
+    """What changed after a position of the items that the caller sees, oldest first; then ask again after `next`.
+
+    An item that the caller sees no more is not told of.
+    """
+    return await wire.read(f"{KNOWLEDGE}/changes", {"after": after, "limit": limit})
+
+
+class OverviewEndpoints:
+    """All that the caller sees."""
+
+    facets = Endpoint(facets)
+    overview = Endpoint(overview)
+    changes = Endpoint(changes)

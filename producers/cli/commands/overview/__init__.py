@@ -1,0 +1,1 @@
+"""Commands about all that the caller sees."""

@@ -1,0 +1,1 @@
+"""Commands of recall: what answers now, and what was served before."""

@@ -1,0 +1,1 @@
+"""Operations on many items at once."""

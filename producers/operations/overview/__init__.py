@@ -1,0 +1,1 @@
+"""Operations over all that a caller sees."""

@@ -1,0 +1,56 @@
+"""Reads of recalls that were recorded: which served an item, which are the caller's, and what one of them said."""
+
+from __future__ import annotations
+
+from kledger.contract.errors import UnknownReference
+from kledger.contract.scopes import Caller
+from ledger.event import JsonObject
+from producers.operations.desk import ANY, Desk, Freshness, reach
+from producers.operations.knowledge.unknown import unknown
+from producers.operations.outcomes import listed
+from projections.fold_kit.page import Page, Window
+from projections.views.knowledge.ask import standings
+from projections.views.recalls import ask
+from projections.views.recalls.ask import Wanted
+
+NOTHING = Page([], 0, None)
+
+
+async def of_item(
+    desk: Desk, caller: Caller, item_id: str, window: Window, *, freshness: Freshness = ANY
+) -> JsonObject:
+    """The caller's recalls that served an item (RecallsOfItem). Raises UnknownKnowledge, ViewBehind."""
+    await reach(desk, freshness)
+    position = desk.view.position
+    if not await desk.view.ask(standings, desk.org, caller, [item_id]):
+        raise unknown(item_id)
+    return {"id": item_id} | listed(await desk.view.ask(ask.of_item, desk.org, caller, item_id, window), position)
+
+
+async def recalls(
+    desk: Desk, caller: Caller, wanted: Wanted, window: Window, *, freshness: Freshness = ANY
+) -> JsonObject:
+    """The caller's recalls, newest first (RecallList). An item that the caller does not see is in none of them.
+
+    Raises ViewBehind.
+    """
+    await reach(desk, freshness)
+    position = desk.view.position
+    if wanted.item is not None and not await desk.view.ask(standings, desk.org, caller, [wanted.item]):
+        return listed(NOTHING, position)
+    return listed(await desk.view.ask(ask.recalls, desk.org, caller, wanted, window), position)
+
+
+async def recall(desk: Desk, caller: Caller, recall_id: str, *, freshness: Freshness = ANY) -> JsonObject:
+    """One recall of the caller's with what it served, as it was served (RecallShown).
+
+    Raises UnknownReference, ViewBehind.
+    """
+    await reach(desk, freshness)
+    shown = await desk.view.ask(ask.recall, desk.org, caller, recall_id)
+    if shown is None:
+        raise UnknownReference(
+            f"there is no recall {recall_id[:300]!r} of yours: an answer names its own as recall_id",
+            ref=recall_id,
+        )
+    return shown

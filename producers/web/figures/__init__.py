@@ -1,0 +1,1 @@
+"""Figures as SVG, made on the server: charts and graphs."""

@@ -1,0 +1,40 @@
+"""How the node stands: chain, certificates, views, sizes, models, and the jobs that were started."""
+
+from __future__ import annotations
+
+import asyncio
+
+from starlette.responses import Response
+
+from producers.web.addresses import HOME
+from producers.web.pages.audit.jobs import STARTED_HERE
+from producers.web.rendering import page
+from producers.web.site import Page, Site
+from producers.web.visit import Visit
+
+AUDIT = f"{HOME}/audit"
+_MOST = 20
+
+
+async def audit(_: Site, visit: Visit) -> Response:
+    """The page."""
+    status, models, jobs, kept = await asyncio.gather(
+        visit.ledger.status(),
+        visit.ledger.models(),
+        visit.ledger.jobs(),
+        visit.ledger.certificates(),
+    )
+    return page(
+        visit,
+        "audit/standing.html",
+        status=status,
+        models=models["models"],
+        jobs=jobs["jobs"][:_MOST],
+        certificates=kept["certificates"][:_MOST],
+        checkpoints=kept["checkpoints"][:_MOST],
+        kinds=STARTED_HERE,
+        path=AUDIT,
+    )
+
+
+PAGES = (Page(AUDIT, audit),)

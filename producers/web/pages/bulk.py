@@ -1,0 +1,126 @@
+"""Many items at once: what would become of each is shown first, then it is done, and undone by one click."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TypedDict, cast
+from uuid import uuid4
+
+from starlette.responses import Response
+
+from kledger.answers.bulk import BulkResult
+from kledger.contract.errors import InvalidPayload, LedgerError
+from kledger.contract.words import BulkAction
+from kledger.requests.knowledge import MAX_BATCH
+from producers.web.addresses import HOME, local
+from producers.web.narrowed import Narrowed
+from producers.web.rendering import back_to, page
+from producers.web.site import Page, Site, change
+from producers.web.visit import Visit
+
+ACTIONS: tuple[BulkAction, ...] = ("retire", "restore", "share")
+LIST = f"{HOME}/knowledge"
+BULK = f"{LIST}/bulk"
+MOST_SHOWN = 200
+DONE = {
+    "retire": "{n} items are retired.",
+    "restore": "{n} items are restored.",
+    "share": "{n} items are shared.",
+}
+
+
+class With(TypedDict, total=False):
+    """With whom items are shared."""
+
+    readers: list[str]
+    writers: list[str]
+
+
+async def preview(_: Site, visit: Visit) -> Response:
+    """What would be done, and what is refused and why; nothing is done."""
+    action = cast(BulkAction, visit.one_of("action", ACTIONS, "retire"))
+    ids, more = await _chosen(visit)
+    who, permission = visit.text("who") or "", visit.one_of("permission", ("read", "read_write"), "read")
+    would, error = None, None
+    if ids and (action != "share" or who):
+        try:
+            would = await visit.ledger.bulk(action, ids, dry_run=True, **_with(action, who, permission))
+        except LedgerError as refused:
+            error = refused
+    return page(
+        visit,
+        "bulk.html",
+        200 if error is None else 422,
+        action=action,
+        ids=ids,
+        more=more,
+        most=MAX_BATCH,
+        who=who,
+        permission=permission,
+        would=would,
+        shown=()
+        if would is None
+        else sorted(would["results"], key=lambda each: each["outcome"] != "refused")[:MOST_SHOWN],
+        error=error,
+        once=uuid4().hex,
+        back=local(visit.text("back") or LIST),
+    )
+
+
+async def carry_out(_: Site, visit: Visit) -> Response:
+    """Do it; what was refused stays as it was."""
+    action = visit.said("action")
+    if action not in ACTIONS:
+        raise InvalidPayload(f"action is {action[:40]!r}: it is one of {', '.join(ACTIONS)}", errors=[])
+    done = await visit.ledger.bulk(
+        action,
+        visit.said_many("id"),
+        dry_run=False,
+        idempotency_key=visit.said("once") or None,
+        **_with(action, visit.said("who"), visit.said("permission")),
+    )
+    text = visit.words(DONE[action], n=done["done"])
+    if done["refused"]:
+        text += " " + visit.words("{n} were refused.", n=done["refused"])
+    _notify(visit, text, done["bulk_id"])
+    return back_to(visit)
+
+
+async def revert(_: Site, visit: Visit) -> Response:
+    """Undo it; what was changed since stays as it is."""
+    done = await visit.ledger.revert_bulk(visit.said("bulk"))
+    text = visit.words("{n} items are as they were before.", n=done["done"])
+    if done["refused"]:
+        text += " " + visit.words("{n} were changed since, and stay as they are.", n=done["refused"])
+    visit.notify(text)
+    return back_to(visit)
+
+
+def _notify(visit: Visit, text: str, bulk_id: str | None) -> None:
+    if bulk_id is None:
+        visit.notify(text)
+    else:
+        visit.notify(text, undo=f"{BULK}/revert", bulk=bulk_id)
+
+
+def _refused_first(results: Sequence[BulkResult]) -> list[BulkResult]:
+    return sorted(results, key=lambda each: each["outcome"] != "refused")
+
+
+async def _chosen(visit: Visit) -> tuple[Sequence[str], bool]:
+    """The ids that are chosen, or all of the list, as many as one bulk takes; and whether there are more."""
+    if visit.text("all") is None:
+        chosen = list(dict.fromkeys(filter(None, visit.request.query_params.getlist("id"))))
+        return chosen[:MAX_BATCH], len(chosen) > MAX_BATCH
+    listed = await visit.ledger.list(limit=MAX_BATCH, **Narrowed.of(visit, LIST).filters())
+    return [item["id"] for item in listed["results"]], listed["total"] > MAX_BATCH
+
+
+def _with(action: str, who: str, permission: str) -> With:
+    if action != "share":
+        return {}
+    named = [part.strip() for part in who.replace("，", ",").split(",") if part.strip()]
+    return {"writers": named} if permission == "read_write" else {"readers": named}
+
+
+PAGES = (Page(BULK, preview), change(BULK, carry_out), change(f"{BULK}/revert", revert))

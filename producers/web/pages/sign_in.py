@@ -1,0 +1,122 @@
+"""Signing in: with a token where the node has some, else by saying who one is; and signing out."""
+
+from __future__ import annotations
+
+import secrets
+
+from starlette.responses import RedirectResponse, Response
+
+from kledger.client.clients import AsyncLedgerClient
+from kledger.contract.errors import Forbidden, IllegalScope, LedgerError, Unauthenticated
+from kledger.contract.scopes import ENTITY_TYPES, Caller, check_entity, check_name
+from producers.web import cookies
+from producers.web.addresses import HOME, local
+from producers.web.headers import OF_A_PAGE
+from producers.web.rendering import page
+from producers.web.sessions import Session
+from producers.web.site import Page, Site
+from producers.web.visit import Visit
+
+_MOST_TOKEN = 500
+
+
+async def form(site: Site, visit: Visit) -> Response:
+    """The form; with who one is now, where somebody is signed in."""
+    return await _form(site, visit, local(visit.text("next")))
+
+
+async def _form(site: Site, visit: Visit, onward: str, error: LedgerError | None = None) -> Response:
+    asks_token = await _asks_token(site)
+    stated = {kind: visit.said(kind) for kind in (*ENTITY_TYPES, "scopes")}
+    value = visit.request.cookies.get(cookies.FORM) or secrets.token_urlsafe(24)
+    response = page(
+        visit,
+        "sign_in.html",
+        200 if error is None else 403,
+        asks_token=asks_token,
+        onward=onward,
+        error=error,
+        kinds=ENTITY_TYPES,
+        stated=stated,
+        form=visit.signed_in.csrf if visit.signed_in else value,
+    )
+    if visit.signed_in is None:
+        cookies.keep_form(response, visit.request, value)
+    return response
+
+
+async def enter(site: Site, visit: Visit) -> Response:
+    """Begin a session for whom the form names, where the node lets them in."""
+    onward = local(visit.said("next"))
+    try:
+        session = await _session(site, visit)
+    except LedgerError as error:
+        return await _form(site, visit, onward, error)
+    site.sessions.end(visit.request.cookies.get(cookies.session_cookie(visit.request.scope)))
+    response = RedirectResponse(onward, 303, headers=OF_A_PAGE)
+    cookies.sign_in(response, visit.request, site.sessions.begin(session))
+    return response
+
+
+async def leave(site: Site, visit: Visit) -> Response:
+    """End the session."""
+    site.sessions.end(visit.request.cookies.get(cookies.session_cookie(visit.request.scope)))
+    response = RedirectResponse(f"{HOME}/sign-in", 303, headers=OF_A_PAGE)
+    cookies.sign_out(response, visit.request)
+    return response
+
+
+async def _session(site: Site, visit: Visit) -> Session:
+    """The session that the form asks for. Raises IllegalScope, Unauthenticated, Forbidden."""
+    token = visit.said("token")
+    if len(token) > _MOST_TOKEN or not token.isascii() or not token.isprintable() or " " in token:
+        raise Unauthenticated("the token has characters that no token has: copy it whole, as it was printed")
+    caller = _named(visit)
+    ledger = site.client(caller, token)
+    operator = await _may(ledger, "/api/admin/models")
+    analyst = operator or await _may(ledger, "/api/admin/attach")
+    try:
+        await ledger.list(limit=1)
+    except Forbidden:
+        if not analyst:
+            raise
+    return Session(caller, ledger, bool(token), operator, analyst)
+
+
+def _named(visit: Visit) -> Caller:
+    """Whom the form names; nobody is the operator, or whoever the token is bound to."""
+    if visit.said("as") == "operator":
+        return Caller()
+    named = {kind: check_name(kind, name) for kind in ENTITY_TYPES if (name := visit.said(kind))}
+    further = [check_entity(part.strip()) for part in visit.said("scopes").split(",") if part.strip()]
+    if not named and not further and not visit.said("token"):
+        raise IllegalScope("nobody is named: say who you are, or look as the operator", errors=[])
+    return Caller.of(named, further=further)
+
+
+async def _may(ledger: AsyncLedgerClient, path: str) -> bool:
+    try:
+        await ledger.wire.look(path)
+    except LedgerError as error:
+        if error.code in ("unauthenticated", "token_expired", "token_revoked"):
+            raise
+        return False
+    return True
+
+
+async def _asks_token(site: Site) -> bool:
+    """Whether the node asks for tokens."""
+    try:
+        await site.client(Caller(), "").list(limit=1)
+    except Unauthenticated:
+        return True
+    except LedgerError:  # it is not ready: it asks for nothing more than who one is
+        return False
+    return False
+
+
+PAGES = (
+    Page(f"{HOME}/sign-in", form, open=True),
+    Page(f"{HOME}/sign-in", enter, ("POST",), open=True),
+    Page(f"{HOME}/sign-out", leave, ("POST",)),
+)

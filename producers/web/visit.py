@@ -1,0 +1,110 @@
+"""One visit of a page: who looks, what is asked, and in which language."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+from urllib.parse import unquote
+
+from starlette.requests import Request
+
+from kledger.client.clients import AsyncLedgerClient
+from kledger.contract.errors import InvalidPayload
+from kledger.contract.language import Language
+from producers.web.addresses import DOTS, NAMED_BESIDE
+from producers.web.sessions import Notice, Session
+from producers.web.words import Words, words_of
+
+Theme = Literal["auto", "light", "dark"]
+_MOST_TEXT = 4_000
+"""Characters of one parameter; longer texts are sent in a form."""
+
+
+@dataclass(slots=True)
+class Visit:
+    """What a page is made for. `form` are the fields of a change, empty for a look."""
+
+    request: Request
+    signed_in: Session | None
+    language: Language
+    theme: Theme
+    from_elsewhere: bool
+    """A link on another site led here: what is shown is not recorded as read."""
+    form: Mapping[str, list[str]] = field(default_factory=dict)
+
+    @property
+    def session(self) -> Session:
+        """The session of the person; pages that need none do not ask for it."""
+        assert self.signed_in is not None  # whoever has none was sent to sign in
+        return self.signed_in
+
+    @property
+    def ledger(self) -> AsyncLedgerClient:
+        """The node, asked in the name of the person."""
+        return self.session.ledger.in_language(self.language)
+
+    @property
+    def words(self) -> Words:
+        """Texts in the language of the person."""
+        return words_of(self.language)
+
+    @property
+    def address(self) -> str:
+        """The path and query of this page, as a link."""
+        query: bytes = self.request.scope["query_string"]
+        path: str = self.request.scope["path"]
+        return path + ("?" + query.decode("latin-1") if query else "")
+
+    @property
+    def partial(self) -> bool:
+        """Only a part of the page is wanted, by a script that puts it in its place."""
+        return self.request.headers.get("hx-request") == "true" and "hx-history-restore-request" not in (
+            self.request.headers
+        )
+
+    def part(self, name: str) -> str:
+        """A part of the path, decoded. Raises InvalidPayload."""
+        if self.request.path_params[name] == NAMED_BESIDE and (beside := self.request.query_params.get(name)) in DOTS:
+            return beside
+        try:
+            return unquote(self.request.path_params[name], errors="strict")
+        except UnicodeDecodeError as error:
+            raise InvalidPayload("the id in the address is not percent-encoded UTF-8", errors=[]) from error
+
+    def text(self, name: str) -> str | None:
+        """A parameter of the address, without blanks around it; None where it is absent or empty."""
+        value = self.request.query_params.get(name, "").strip()
+        if len(value) > _MOST_TEXT:
+            raise InvalidPayload(f"{name} has more than {_MOST_TEXT:,} characters", errors=[])
+        return value or None
+
+    def texts(self, name: str) -> list[str]:
+        """Every value of a parameter that may be repeated, or written with commas."""
+        values = [part.strip() for value in self.request.query_params.getlist(name) for part in value.split(",")]
+        return list(dict.fromkeys(value for value in values if value))
+
+    def one_of(self, name: str, known: tuple[str, ...], default: str) -> str:
+        """A parameter that is one of these; the default for anything else."""
+        value = self.request.query_params.get(name, "")
+        return value if value in known else default
+
+    def number(self, name: str, default: int, least: int = 0, most: int = 2**53) -> int:
+        """A parameter that is a whole number within bounds; the default for what is none."""
+        value = self.request.query_params.get(name, "").strip()
+        if not value.isascii() or not value.isdecimal() or len(value) > 16:
+            return default
+        return max(least, min(most, int(value)))
+
+    def said(self, name: str, default: str = "") -> str:
+        """A field of the form, without blanks around it."""
+        values = self.form.get(name)
+        return values[0].strip() if values else default
+
+    def said_many(self, name: str) -> list[str]:
+        """Every value of a field that may be there several times."""
+        return [value for value in self.form.get(name, []) if value]
+
+    def notify(self, text: str, *, undo: str | None = None, bad: bool = False, **fields: str) -> None:
+        """Show this on the next page."""
+        self.session.notices.append(Notice(text, undo, fields, bad))

@@ -1,0 +1,1 @@
+"""What there is of everything that a caller sees: facets, numbers, days, changes, and what a bulk did."""

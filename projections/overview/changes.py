@@ -1,0 +1,47 @@
+"""Changes of items after a position, in the order of the log: their versions and the verdicts on them.
+
+A change is told where its reader sees the item now, and saw what it said by that change; so what is no longer theirs to
+see is not told of, not even that it was withdrawn.
+"""
+
+from __future__ import annotations
+
+import duckdb
+
+from kledger.contract.scopes import Caller
+from ledger.event import JsonObject
+from projections.fold_kit.named_rows import named_rows
+from projections.views.knowledge.ask import seen_by, with_times
+
+
+def changes(
+    cursor: duckdb.DuckDBPyConnection, org: str, caller: Caller, after: int, until: int, limit: int
+) -> list[JsonObject]:
+    """Up to `limit` changes after a position and up to another one, oldest first; `task` is the item's as it is now."""
+    between = f"> {int(after)} AND {{0}} <= {int(until)}"
+    now, now_values = seen_by(caller, "k.")
+    then, then_values = seen_by(caller, "v.")
+    rows = named_rows(
+        cursor,
+        f"""WITH changed AS MATERIALIZED (
+                SELECT v.id, v.change, v.version, v.valid_from AS position, v.valid_from_time AS time, v.actor
+                FROM knowledge_versions AS v
+                WHERE v.org = ? AND v.valid_from {between.format("v.valid_from")} AND {then}
+                UNION ALL
+                SELECT f.knowledge_id, CASE WHEN f.verdict = 'confirmed' THEN 'confirmed' ELSE 'rated' END,
+                    NULL, f.position, f.time, f.actor
+                FROM feedback AS f WHERE f.org = ? AND f.position {between.format("f.position")}
+            ), told AS MATERIALIZED (
+                SELECT c.*, k.task FROM changed AS c
+                JOIN knowledge_versions AS k ON k.org = ? AND k.id = c.id AND k.valid_to IS NULL AND {now}
+                ORDER BY c.position LIMIT {int(limit)}
+            )
+            SELECT t.id, t.task, t.change, coalesce(t.version, v.version) AS version, t.position,
+                epoch_us(t.time) AS time, t.actor
+            FROM told AS t
+            LEFT JOIN knowledge_versions AS v ON t.version IS NULL AND v.org = ? AND v.id = t.id
+                AND v.valid_from <= t.position AND (v.valid_to IS NULL OR v.valid_to > t.position)
+            ORDER BY t.position""",
+        [org, *then_values, org, org, *now_values, org],
+    )
+    return [with_times(row, "time") for row in rows]

@@ -1,0 +1,52 @@
+"""One browser and one furnished node for the journeys of a worker."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser
+
+from tests.browser.furnished import furnished_node
+from tests.browser.window import Window, chromium
+from tests.journeys.running_node import RunningNode
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    with chromium() as browser:
+        yield browser
+
+
+@pytest.fixture(scope="session")
+def node(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningNode]:
+    """Started only where there is a browser to look at it."""
+    with furnished_node(tmp_path_factory.mktemp("browser") / "data") as node:
+        yield node
+
+
+@pytest.fixture(scope="session")
+def operator(browser: Browser, node: RunningNode) -> Any:
+    """The cookies of somebody who looks as the operator."""
+    own = Window(browser, node.url)
+    own.sign_in()
+    kept = own.context.storage_state()
+    own.close()
+    return kept
+
+
+@pytest.fixture
+def window(browser: Browser, node: RunningNode) -> Iterator[Callable[..., Window]]:
+    """Opens windows; in the end none of them may have complained."""
+    opened: list[Window] = []
+
+    def open_window(**how: Any) -> Window:
+        opened.append(Window(browser, node.url, **how))
+        return opened[-1]
+
+    yield open_window
+    complaints = [each for one in opened for each in one.complaints]
+    for each in opened:
+        each.close()
+    assert not complaints, complaints

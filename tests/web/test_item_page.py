@@ -1,0 +1,424 @@
+"""The page of one item: what it says and said, what changed, and what a person may do with it and undo."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from html import unescape
+from urllib.parse import quote
+
+import pytest
+
+from kledger import LedgerClient
+from producers.web.addresses import local
+from producers.web.rendering import item_page, page_of
+from tests.journeys.running_node import RunningNode
+from tests.web.visitor import Visitor, visitor, words
+
+FIRST, SECOND = "Deploy on Friday night, when nobody looks.", "Deploy on Tuesday before noon."
+
+
+@pytest.fixture
+def ledger(shared_node: RunningNode) -> Iterator[LedgerClient]:
+    with shared_node.client() as client:
+        yield client
+
+
+@pytest.fixture
+def ivo(shared_node: RunningNode) -> Iterator[Visitor]:
+    with visitor(shared_node.url, user="ivo") as person:
+        yield person
+
+
+def saved(ledger: LedgerClient, name: str, content: str = FIRST, user: str = "ivo", **more: object) -> LedgerClient:
+    """Save an item of a user's; returns the client of that user."""
+    owner = ledger.acting_as(user=user)
+    owner.save(f"the task of {name}", content, ["strategy"], id=name, **more)  # type: ignore[arg-type]
+    owner.get(name)  # the view has it, for whoever asks
+    return owner
+
+
+def form_of(page: str, action: str) -> dict[str, str]:
+    """The fields of the form of a page that is sent to this address, as a browser fills them in."""
+    found = re.search(rf'<form method="post" action="{re.escape(action)}".*?</form>', page, re.S)
+    assert found is not None, action
+    fields = {
+        unescape(name): unescape(value) for name, value in re.findall(r'name="([^"]+)" value="([^"]*)"', found[0])
+    }
+    areas = re.findall(r'<textarea name="([^"]+)"[^>]*>\n(.*?)</textarea>', found[0], re.S)
+    return fields | {name: unescape(text).replace("\n", "\r\n") for name, text in areas}
+
+
+def revised(person: Visitor, name: str, **changed: str) -> str:
+    """Fill the form of revision in and send it; the page that comes of it."""
+    form = form_of(person.get(item_page(name)).text, item_page(name, "revise"))
+    return person.post(item_page(name, "revise"), {**form, **changed}).text
+
+
+def undone(person: Visitor, page: str) -> str:
+    """Press the button of a notice that undoes; the page that comes of it."""
+    found = re.search(r'<div class="notice">.*?<form method="post" action="([^"]+)">(.*?)</form>', page, re.S)
+    assert found is not None, words(page)[:2000]
+    fields = {unescape(a): unescape(b) for a, b in re.findall(r'name="([^"]+)" value="([^"]*)"', found[2], re.S)}
+    return person.post(unescape(found[1]), fields).text
+
+
+def test_each_version_shows_who_changed_what_word_by_word_and_why(ledger: LedgerClient, ivo: Visitor) -> None:
+    owner = saved(ledger, "versions").within(trace_id="trace-of-versions")
+    owner.revise("versions", content=SECOND, types=["tool"], reason="the night was long")
+    page = ivo.get(item_page("versions", show="versions")).text
+    assert "<del>Friday night, when nobody looks</del>" in page
+    assert "<ins>Tuesday before noon</ins>" in page
+    assert "<del>strategy</del><ins>tool</ins>" in page
+    assert "the night was long" in page
+    assert 'href="/ui/traces/trace-of-versions"' in page
+    assert words(page).index("version 2") < words(page).index("version 1")
+
+
+def test_chinese_is_compared_by_character(ledger: LedgerClient, ivo: Visitor) -> None:
+    saved(ledger, "chinese", "迁移前备份数据").revise("chinese", content="迁移后备份数据")
+    assert "迁移<del>前</del><ins>后</ins>备份数据" in ivo.get(item_page("chinese", show="versions")).text
+
+
+def test_of_a_long_life_each_page_shows_ten_versions_and_leads_on(ledger: LedgerClient, ivo: Visitor) -> None:
+    owner = saved(ledger, "long-life")
+    for number in range(2, 14):
+        owner.revise("long-life", content=f"version number {number}")
+    seen = []
+    address: str | None = item_page("long-life", show="versions")
+    while address:
+        page = ivo.get(address).text
+        seen += [int(each) for each in re.findall(r'id="version-(\d+)"', page)]
+        onward = re.search(r'rel="next" href="([^"]+)"', page)
+        address = unescape(onward[1]) if onward else None
+    assert seen == list(range(13, 0, -1))
+
+
+def test_the_slider_shows_the_item_as_it_was_at_a_position(ledger: LedgerClient, ivo: Visitor) -> None:
+    owner = saved(ledger, "slider")
+    first = owner.get("slider")["position"]
+    owner.revise("slider", content=SECOND)
+    second = owner.get("slider")["position"]
+    now, then = ivo.get(item_page("slider")).text, ivo.get("/ui/items/slider", as_of=first).text
+    assert SECOND in words(now)
+    assert f'min="{first}" max="{second}" value="{second}"' in now
+    assert f'href="/ui/items/slider?as_of={first}"' in now
+    assert f"{FIRST} What changed since" in words(then)
+    assert f'value="{first}"' in then
+    assert f'rel="next" href="/ui/items/slider?as_of={second}"' in then
+    assert 'rel="prev"' not in then
+
+
+def test_a_moment_is_as_good_as_a_position_and_one_without_an_offset_is_in_utc(
+    ledger: LedgerClient, ivo: Visitor
+) -> None:
+    saved(ledger, "moments").revise("moments", content=SECOND)
+    made = ledger.history("moments")["versions"][0]["valid_from_time"]
+    for moment in (made, made.removesuffix("Z")):
+        assert FIRST in words(ivo.get("/ui/items/moments", as_of=moment).text)
+    before = ivo.get("/ui/items/moments", as_of="2001-01-01T00:00")
+    assert before.status_code == 200
+    assert "did not exist" in words(before.text) or "was not" in words(before.text), words(before.text)[:1500]
+    assert ivo.get("/ui/items/moments", as_of="yesterday").status_code == 422
+
+
+def test_the_slider_needs_no_script(ledger: LedgerClient, ivo: Visitor) -> None:
+    saved(ledger, "plain-slider")
+    page = ivo.get(item_page("plain-slider")).text
+    form = re.search(r'<form class="slider" action="/ui/items/plain-slider">(.*?)</form>', page, re.S)
+    assert form is not None
+    assert 'type="range" name="as_of"' in form[1]
+    assert "<button>" in form[1]
+
+
+def test_verdicts_come_with_their_cases_and_say_whether_the_item_had_been_served(
+    ledger: LedgerClient, ivo: Visitor
+) -> None:
+    saved(ledger, "judged")
+    ivo.get(item_page("judged"))
+    form = form_of(ivo.get(item_page("judged")).text, item_page("judged", "rate"))
+    page = ivo.post(
+        item_page("judged", "rate"),
+        {**form, "verdict": "harmful", "task": "release 45", "outcome": "broken", "trace_id": "trace-45"},
+    ).text
+    assert "Your verdict is kept." in words(page)
+    page = ivo.get(item_page("judged", show="verdicts")).text
+    assert all(text in words(page) for text in ("harmful release 45 broken", "user:ivo", "it had not been served"))
+    assert 'href="/ui/traces/trace-45"' in page
+
+
+def test_a_form_that_is_sent_twice_counts_once_and_a_fresh_one_again(ledger: LedgerClient, ivo: Visitor) -> None:
+    saved(ledger, "twice")
+    for helpful in (1, 2):
+        form = form_of(ivo.get(item_page("twice")).text, item_page("twice", "rate"))
+        for _ in range(2):
+            ivo.post(item_page("twice", "rate"), {**form, "verdict": "helpful", "task": "the same"})
+        assert ledger.get("twice")["eval"]["helpful"] == helpful
+
+
+def test_retiring_is_undone_by_restoring(ledger: LedgerClient, ivo: Visitor) -> None:
+    saved(ledger, "retired")
+    ivo.get(item_page("retired"))
+    page = ivo.post(item_page("retired", "retire"), reason="no longer so").text
+    assert ledger.get("retired")["status"] == "retired"
+    assert "no longer so" in ivo.get(item_page("retired", show="versions")).text
+    ivo.post(item_page("retired", "restore"))
+    page = ivo.post(item_page("retired", "retire")).text
+    undone(ivo, page)
+    assert ledger.get("retired")["status"] == "active"
+
+
+def test_a_revision_changes_what_was_written_alone_and_is_undone(ledger: LedgerClient, ivo: Visitor) -> None:
+    content = "\n first line\nsecond line \n"
+    saved(ledger, "revised", content, tags={"area": "release"}, scopes=["user:ivo", "team:web"])
+    before = ledger.get("revised")
+    page = revised(ivo, "revised", task="another task", reason="clearer")
+    after = ledger.get("revised")
+    assert after["task"] == "another task"
+    assert [after[name] for name in ("content", "tags", "scopes", "source")] == [  # type: ignore[literal-required]
+        before[name]  # type: ignore[literal-required]
+        for name in ("content", "tags", "scopes", "source")
+    ]
+    undone(ivo, page)
+    assert ledger.get("revised")["task"] == before["task"]
+    assert ledger.get("revised")["version"] == 3
+
+
+def test_a_form_in_which_nothing_was_written_changes_nothing(ledger: LedgerClient, ivo: Visitor) -> None:
+    saved(ledger, "untouched", tags={"a": [1, {"b": "ü"}]}, source={"name": "somewhere", "urls": ["https://a.example"]})
+    assert "nothing was changed" in words(revised(ivo, "untouched"))
+    assert ledger.get("untouched")["version"] == 1
+
+
+def test_where_somebody_was_faster_both_texts_are_shown_and_the_person_decides(
+    ledger: LedgerClient, ivo: Visitor
+) -> None:
+    owner = saved(ledger, "raced", "The gate is closed at night.")
+    form = form_of(ivo.get(item_page("raced")).text, item_page("raced", "revise"))
+    owner.revise("raced", content="The gate is open at night.")
+    answer = ivo.post(item_page("raced", "revise"), {**form, "content": "The gate is closed at noon."})
+    assert answer.status_code == 409
+    assert "is <del>open </del>at <del>night</del>" in answer.text
+    assert "is <ins>closed </ins>at <ins>noon</ins>" in answer.text
+    assert ledger.get("raced")["content"] == "The gate is open at night."
+    ivo.post(item_page("raced", "revise"), form_of(answer.text, item_page("raced", "revise")))
+    assert ledger.get("raced")["content"] == "The gate is closed at noon."
+
+
+def test_what_cannot_be_kept_comes_back_with_the_reason_and_with_what_was_written(
+    ledger: LedgerClient, ivo: Visitor
+) -> None:
+    saved(ledger, "mended")
+    for field, wrong in (("tags", "{broken"), ("tags", "[1]"), ("types", "not a type!"), ("scopes", "nobody")):
+        page = revised(ivo, "mended", content="my long work", **{field: wrong})
+        assert 'role="alert"' in page
+        assert "my long work" in page
+    assert ledger.get("mended")["version"] == 1
+
+
+def test_an_earlier_version_comes_back_and_that_is_undone(ledger: LedgerClient, ivo: Visitor) -> None:
+    saved(ledger, "reverted").revise("reverted", content=SECOND)
+    form = form_of(ivo.get(item_page("reverted", show="versions")).text, item_page("reverted", "revert"))
+    page = ivo.post(item_page("reverted", "revert"), form).text
+    assert ledger.get("reverted")["content"] == FIRST
+    undone(ivo, page)
+    assert ledger.get("reverted")["content"] == SECOND
+
+
+def test_sharing_and_a_score_are_undone(ledger: LedgerClient, ivo: Visitor) -> None:
+    saved(ledger, "shared", acl=[{"entity": "user:ann", "permission": "read"}])
+    ivo.get(item_page("shared", show="access"))
+    rows: dict[str, str | list[str]] = {
+        "entity": ["user:ann", "team:web", ""],
+        "permission": ["read_write", "read", "read"],
+    }
+    page = ivo.post(item_page("shared", "share"), rows).text
+    assert ledger.get("shared")["acl"] == [
+        {"entity": "user:ann", "permission": "read_write"},
+        {"entity": "team:web", "permission": "read"},
+    ]
+    undone(ivo, page)
+    assert ledger.get("shared")["acl"] == [{"entity": "user:ann", "permission": "read"}]
+    undone(ivo, ivo.post(item_page("shared", "score"), score="5").text)
+    assert ledger.get("shared")["eval"]["score"] == 3
+
+
+def test_a_memory_is_confirmed(ledger: LedgerClient, ivo: Visitor) -> None:
+    ledger.acting_as(user="ivo").remember("Ivo likes tea.", "short", kind="preference", id="tea")
+    ivo.get(item_page("tea"))
+    assert "semantic memory" in words(ivo.post(item_page("tea", "confirm"), task="breakfast").text)
+    assert ledger.memory("tea")["layer"] == "semantic"
+
+
+def test_who_sees_it_and_through_what_is_said(ledger: LedgerClient, shared_node: RunningNode) -> None:
+    saved(ledger, "seen", scopes=["team:web"], acl=[{"entity": "user:ann", "permission": "read_write"}])
+    with visitor(shared_node.url, user="ann") as ann:
+        page = words(ann.get(item_page("seen", show="access")).text).replace("( ", "(").replace(" )", ")")
+    assert "because it is shared with user:ann (who may write)" in page
+    assert "Also read by team:web" in page
+    assert "You are one who may write" in page
+    assert "Share it" not in page
+
+
+def test_an_outsider_sees_nothing_and_changes_nothing(ledger: LedgerClient, shared_node: RunningNode) -> None:
+    saved(ledger, "hidden", "what only ivo knows", scopes=["user:ivo"])
+    saved(ledger, "open-to-all", scopes=["public"])
+    with visitor(shared_node.url, user="eve") as eve:
+        for show in ("now", "versions", "verdicts", "recalls", "lineage", "access", "revise"):
+            answer = eve.get(item_page("hidden", show=show))
+            assert answer.status_code == 404
+            assert "what only ivo knows" not in answer.text
+            assert "the task of hidden" not in answer.text
+        page = eve.get(item_page("open-to-all")).text
+        assert "/open-to-all/revise" not in page
+        assert "/open-to-all/retire" not in page
+        changes = {
+            "retire": {},
+            "restore": {},
+            "revert": {"to_version": "1", "expected_version": "1"},
+            "share": {"acl": "user:eve read_write"},
+            "revise": {"content": "eve was here", "expected_version": "1"},
+            "rate": {"verdict": "harmful"},
+            "score": {"score": "1"},
+        }
+        for verb, fields in changes.items():
+            assert eve.post(item_page("hidden", verb), fields).status_code == 404, verb
+            if verb not in ("rate", "score", "restore"):
+                assert eve.post(item_page("open-to-all", verb), fields).status_code == 403, verb
+    for name in ("hidden", "open-to-all"):
+        assert ledger.get(name)["version"] == 1
+        assert ledger.get(name)["eval"]["harmful"] == 0
+
+
+HOSTILE = (
+    "<script>alert(1)</script>",
+    "\"><img src=x onerror=alert(1)>' onfocus=alert(1) x='",
+    "{{ 7 * 7 }}{% raw %}",
+    "</textarea></pre><script>alert(2)</script>",
+    "\u202eevil\u2066\u200f👩‍👩‍👧‍👦\ufe0f\u0001\x1b[31m",
+    "--><svg/onload=alert(3)>",
+)
+
+
+@pytest.mark.parametrize("hostile", HOSTILE)
+def test_hostile_words_are_text_wherever_they_stand(ledger: LedgerClient, ivo: Visitor, hostile: str) -> None:
+    name = f"hostile-{HOSTILE.index(hostile)}"
+    urls = ["javascript:alert(1)", "data:text/html,<script>alert(4)</script>", " JavaScript:alert(1)", "//evil.example"]
+    owner = ledger.acting_as(user="ivo").within(trace_id=hostile.replace("\x1b", "").replace("\u0001", ""))
+    owner.save(
+        hostile,
+        hostile * 2,
+        ["tool"],
+        id=name,
+        tags={hostile: hostile},
+        source={"name": hostile, "category": hostile, "urls": [*urls, "https://a.example/\"onclick='x'"]},
+        resource_ids=[hostile],
+    )
+    owner.revise(name, content=hostile + " again", reason=hostile)
+    owner.rate(name, "harmful", task=hostile, query=hostile, outcome=hostile, reason=hostile)
+    for show in ("now", "versions", "verdicts", "lineage", "access", "revise"):
+        answer = ivo.get(item_page(name, show=show))
+        assert answer.status_code == 200
+        markup = answer.text
+        scripts = re.findall(r"<script[^>]*>", markup)
+        assert all(re.fullmatch(r'<script src="/ui/static/[^"]+" defer>', each) for each in scripts)
+        assert not re.search(r"<(img|svg/)", markup)
+        tags = re.findall(r"<[a-z][^>]*>", markup)
+        assert not any(re.search(r"\son[a-z]+\s*=", re.sub(r'"[^"]*"', "", each)) for each in tags)
+        links = [unescape(each) for each in re.findall(r'href="([^"]*)"', markup)]
+        assert all(each.startswith(("/ui", "#", "https://a.example/")) for each in links), links
+        assert ">49<" not in markup
+    assert 'rel="noreferrer noopener external"' in ivo.get(item_page(name)).text
+
+
+def test_a_megabyte_of_text_is_shown_in_part_and_whole_where_it_is_asked_for(
+    ledger: LedgerClient, ivo: Visitor
+) -> None:
+    content = "知识 word " * 60_000
+    saved(ledger, "huge", content).revise("huge", content=content + "the end")
+    for show in ("now", "versions", "verdicts", "lineage", "access"):
+        assert len(ivo.get(item_page("huge", show=show)).text) < 120_000, show
+    page = ivo.get(item_page("huge")).text
+    assert "480,007 characters" in words(page).replace("All ", "")
+    assert "the end" not in page
+    assert "the end" in ivo.get(item_page("huge", text="whole")).text
+    page = ivo.get(item_page("huge", show="revise")).text
+    form = form_of(page, item_page("huge", "revise"))
+    assert ivo.post(item_page("huge", "revise"), {**form, "content": "short now"}).status_code == 200
+    assert ledger.get("huge")["content"] == "short now"
+
+
+ODD_IDS = (
+    "a/b/c",
+    "..",
+    ".",
+    "a..b",
+    "../../etc",
+    "-",
+    "q?as_of=1&x#y",
+    "100%",
+    "%2e%2e",
+    "数据库/迁移",
+    "👍🏽",
+    "a\\b",
+    "<b>\"'",
+    "semi;colon:at@plus+eq=",
+    "a b",
+    "👍" * 200,
+)
+
+
+@pytest.mark.parametrize("name", ODD_IDS, ids=range(len(ODD_IDS)))
+def test_an_id_may_hold_anything_and_links_and_changes_work(ledger: LedgerClient, ivo: Visitor, name: str) -> None:
+    saved(ledger, name)
+    page = ivo.get(item_page(name))
+    assert page.status_code == 200, words(page.text)
+    assert f"the task of {name}"[:100] in words(page.text)
+    for show in ("versions", "verdicts", "lineage", "access", "revise"):
+        address = item_page(name, show=show)
+        assert address in unescape(page.text) or show == "revise"
+        assert ivo.get(address).status_code == 200
+    answer = ivo.post(item_page(name, "retire"), back=item_page(name))
+    assert answer.url.path.startswith("/ui/items/")
+    undone(ivo, answer.text)
+    assert ledger.get(name)["status"] == "active"
+    assert [each["change"] for each in ledger.history(name)["versions"]] == ["saved", "retired", "restored"]
+
+
+@pytest.mark.parametrize("name", ["..", ".", "a..b", "//evil", "数" * 200, "👍" * 200])
+def test_an_address_of_an_id_is_one_that_a_browser_leaves_as_it_is(name: str) -> None:
+    for address in (item_page(name), item_page(name, "retire", as_of=7), page_of("traces", name)):
+        assert local(address) == address
+        path = address.partition("?")[0]
+        assert not {part.lower().replace("%2e", ".") for part in path.split("/")} & {".", ".."}
+
+
+def test_a_link_that_names_another_item_beside_its_path_is_not_followed(ledger: LedgerClient, ivo: Visitor) -> None:
+    saved(ledger, "this-one")
+    saved(ledger, "that-one")
+    assert "the task of this-one" in ivo.get("/ui/items/this-one?id=that-one").text
+    assert ivo.get("/ui/items/-?id=that-one").status_code in (200, 404)
+    assert "the task of that-one" not in ivo.get("/ui/items/-?id=that-one").text
+
+
+def test_an_item_looked_up_by_its_id_is_found(ledger: LedgerClient, ivo: Visitor) -> None:
+    saved(ledger, "looked/up")
+    assert "the task of looked/up" in ivo.get("/ui/traces", kind="item", find="looked/up").text
+    assert "the task of looked/up" in ivo.get(f"/ui/items?id={quote('looked/up', safe='')}").text
+
+
+def test_relations_to_other_items_are_links(ledger: LedgerClient, ivo: Visitor) -> None:
+    saved(ledger, "older")
+    owner = ledger.acting_as(user="ivo")
+    owner.remember("Deploy on Monday.", "semantic", id="newer", supersedes="older")
+    assert 'href="/ui/items/newer"' in ivo.get(item_page("older")).text
+    assert 'href="/ui/items/older"' in ivo.get(item_page("newer")).text
+    page = ivo.get(item_page("older", show="lineage")).text
+    assert 'href="/ui/items/newer"' in page
+
+
+def test_the_page_is_there_in_chinese(ledger: LedgerClient, ivo: Visitor) -> None:
+    saved(ledger, "in-chinese").revise("in-chinese", content=SECOND)
+    ivo.http.headers["Accept-Language"] = "zh-CN"
+    for show, text in (("now", "您可以做的"), ("versions", "已修订"), ("verdicts", "评价"), ("access", "谁能看到")):
+        assert text in words(ivo.get(item_page("in-chinese", show=show)).text)

@@ -1,0 +1,65 @@
+"""Every text of the pages is there in English and Chinese."""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import Path
+
+import producers.web
+from producers.web.words import chinese, words_of
+
+WEB = Path(producers.web.__file__).parent
+IN_TEMPLATES = re.compile(r"""\b_\(\s*(?:"((?:[^"\\]|\\.)*)"|'((?:[^'\\]|\\.)*)')""")
+NAMED = re.compile(r"\{(\w+)\}")
+MADE = re.compile(r"\{n\} (minute|hour|day|month|year)s? ago")
+"""Put together in Python."""
+
+
+def of_templates() -> set[str]:
+    return {
+        found[1] if found[1] is not None else found[2]
+        for file in (WEB / "templates").rglob("*.html")
+        for found in IN_TEMPLATES.finditer(file.read_text("utf-8"))
+    }
+
+
+def of_modules() -> set[str]:
+    """The literal first argument of each call of `words` or `notify`."""
+    found = set()
+    for file in WEB.rglob("*.py"):
+        for node in ast.walk(ast.parse(file.read_text("utf-8"))):
+            if not isinstance(node, ast.Call) or not node.args:
+                continue
+            name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+            first = node.args[0]
+            if name in ("words", "_") and isinstance(first, ast.Constant) and isinstance(first.value, str):
+                found.add(first.value)
+    return found
+
+
+def test_every_text_of_a_page_has_a_chinese_form() -> None:
+    texts = of_templates() | of_modules()
+    assert len(texts) > 30
+    missing = sorted(text for text in texts if text not in chinese())
+    assert not missing
+
+
+def test_both_forms_of_a_text_name_the_same_values() -> None:
+    unlike = [text for text, other in chinese().items() if set(NAMED.findall(text)) != set(NAMED.findall(other))]
+    assert not unlike
+
+
+def test_no_text_is_named_twice() -> None:
+    keys = [
+        key
+        for file in (WEB / "words").glob("zh.*.json")
+        for key in re.findall(r'^\s*"((?:[^"\\]|\\.)*)":', file.read_text("utf-8"), re.M)
+    ]
+    assert len(keys) == len(set(keys)), sorted({key for key in keys if keys.count(key) > 1})
+
+
+def test_a_text_without_a_chinese_form_is_shown_as_it_is() -> None:
+    assert words_of("zh")("nothing that any page says") == "nothing that any page says"
+    assert words_of("zh")("{n} items", n=3) == "3 条"
+    assert words_of("en")("{n} items", n=3) == "3 items"
