@@ -30,6 +30,7 @@ from projections.vectors.wire import Store
 from projections.views.knowledge import ask, listing
 from projections.views.knowledge.why import why_visible
 from projections.views.lineage.ask import links
+from tests.examples import tries
 from tests.projections.histories import stored, view_of
 
 ENTITIES = ("user:a", "user:b", "agent:a", "team:t", "org:o", "department:f", OPERATOR)
@@ -124,7 +125,7 @@ def _point(said: Store) -> Point:
 
 
 @settings(
-    max_examples=25,
+    max_examples=tries(25),
     deadline=None,
     phases=(Phase.explicit, Phase.generate),
     suppress_health_check=[HealthCheck.function_scoped_fixture],
@@ -176,7 +177,7 @@ _entities = st.lists(st.sampled_from(ENTITIES), max_size=4, unique=True)
 
 
 @given(bound=_entities, named=_entities)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=tries(60), deadline=None)
 def test_a_token_makes_nobody_what_it_is_not_bound_to(bound: list[str], named: list[str]) -> None:
     kinds: dict[str, tuple[str, ...]] = {}
     for entity in bound:

@@ -1,32 +1,38 @@
-"""Whatever fits the OpenAPI document, or nearly fits it: the node answers below 500, as it documents."""
+"""Whatever fits the OpenAPI document, or nearly fits it: the node answers below 500, as it documents.
+
+The tests are named by the reference (docs/reference/openapi.json), and drawn from the document once they run: to draw
+them takes seconds, which every worker would spend as it collects.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import socket
 import threading
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
 
 import pytest
-import schemathesis
 import uvicorn
 from hypothesis import HealthCheck, Phase, settings
-from schemathesis.checks import not_a_server_error
 
-from docs.generators.http import openapi_document
 from producers.http.app import create_app
 from tests.doors.live_desk import live_desk
+from tests.house.project import ROOT
 from tests.patience import PATIENCE
+
+if TYPE_CHECKING:
+    from schemathesis import Case
 
 # A request that fits and ones that do not, for every operation; FUZZ_EXAMPLES=100 looks longer.
 EXAMPLES = int(os.environ.get("FUZZ_EXAMPLES", "3"))
 # What the node says on purpose: that this build has no such feature, and that a position is yet to come.
 SAYS_NO = {501: "not_available", 503: "view_behind"}
 HEADERS = {"X-Ledger-User": "schemathesis"}
-
-schema = schemathesis.openapi.from_dict(openapi_document())
+PATHS = json.loads((ROOT / "docs" / "reference" / "openapi.json").read_text("utf-8"))["paths"]
+OPERATIONS = [(path, method) for path, methods in PATHS.items() for method in methods]
 
 
 class Served:
@@ -57,7 +63,33 @@ def served() -> Iterator[str]:
     thread.join(30)
 
 
-@schema.parametrize()
+@pytest.fixture(scope="module")
+def drawn() -> Callable[[str, str], Callable[..., None]]:
+    """Makes the test of an operation, as schemathesis' own plugin does while it collects."""
+    import schemathesis
+    from schemathesis.checks import load_all_checks
+    from schemathesis.generation.feedback import FeedbackSources
+    from schemathesis.pytest._test_builder import build_operation_test
+    from schemathesis.python._constants.orchestrator import make_constants_value_source
+
+    from docs.generators.http import openapi_document
+
+    load_all_checks()
+    schema = schemathesis.openapi.from_dict(openapi_document())
+    feedback = FeedbackSources(constants_value_source=make_constants_value_source(schema))
+
+    def of(path: str, method: str) -> Callable[..., None]:
+        return build_operation_test(
+            config=schema.config,
+            operation=schema[path][method.upper()],
+            test_func=answers,
+            given_kwargs={},
+            feedback=feedback,
+        )
+
+    return of
+
+
 @settings(
     max_examples=EXAMPLES,
     deadline=None,
@@ -66,7 +98,9 @@ def served() -> Iterator[str]:
     phases=[Phase.explicit, Phase.generate],
     suppress_health_check=list(HealthCheck),
 )
-def test_no_request_makes_the_node_fail(case: Any, served: str) -> None:
+def answers(case: Case[Any], served: str) -> None:
+    from schemathesis.checks import not_a_server_error
+
     if case.query and "wait" in case.query:
         case.query["wait"] = 0  # for a position that nobody will write
     elif case.query and "min_position" in case.query:
@@ -78,3 +112,10 @@ def test_no_request_makes_the_node_fail(case: Any, served: str) -> None:
     case.validate_response(answer, checks=[not_a_server_error])
     if answer.status_code >= 400:
         assert set(answer.json()) == {"error"}, answer.text
+
+
+@pytest.mark.parametrize(("path", "method"), OPERATIONS, ids=[f"{method} {path}" for path, method in OPERATIONS])
+def test_no_request_makes_the_node_fail(
+    path: str, method: str, drawn: Callable[[str, str], Callable[..., None]], served: str
+) -> None:
+    drawn(path, method)(served=served)

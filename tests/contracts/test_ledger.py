@@ -21,6 +21,7 @@ from ledger.store.in_memory import MemoryLedger
 from ledger.stream import Ledger
 from ledger.wire.envelope import decode_envelope, decode_fact
 from ledger.wire.subjects import parse_subject
+from tests.examples import tries
 from tests.patience import PATIENCE
 
 Make = Callable[..., NewEvent]
@@ -375,7 +376,7 @@ steps = st.lists(
 
 @given(history=steps)
 @settings(
-    max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=tries(25), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )  # the ledger goes on from example to example: positions are compared from where each began
 async def test_any_sequence_of_appends_reads_back_in_order_once(
     ledger: Ledger, history: list[tuple[str, str, int]]

@@ -14,6 +14,7 @@ from ledger.event import JsonObject, utc_now
 from projections.views.profiles.content import CONTENTS, validated
 from projections.views.profiles.prompt import build_memory_prompt, markers
 from tests.doors.http_door import ALICE, BOB, Door, http_door, refusal
+from tests.examples import tries
 
 M = "/api/v1/memories"
 META = {"source": "explicit", "confidence": 0.9, "last_updated_at": "2026-03-05T12:00:00Z"}
@@ -279,7 +280,7 @@ _TEXT = st.text(max_size=30) | st.sampled_from(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=tries(60), deadline=None)
 @given(occupation=_TEXT, rules=st.lists(_TEXT, max_size=3), name=_TEXT.filter(bool), notes=_TEXT)
 def test_no_text_of_a_user_opens_or_closes_the_section(
     occupation: str, rules: list[str], name: str, notes: str

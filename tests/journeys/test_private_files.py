@@ -117,8 +117,11 @@ def test_no_child_of_a_node_has_the_master_key_in_its_environment(tmp_path: Path
     hook.write_text(f"#!/bin/sh\nenv > {tmp_path / 'hook.env'}\ncat > /dev/null\n")
     hook.chmod(0o700)
     environment = {"KLEDGER_MASTER_KEY": SECRET}
+    options = ("--quack", "off", "--checkpoint-hook", str(hook))
     with (
-        running(tmp_path / "data", "--quack", "off", "--checkpoint-hook", str(hook), env=environment) as node,
+        running(
+            tmp_path / "data", *options, env=environment, cold=True
+        ) as node,  # a fork shows that of the fork server
         node.client() as ledger,
     ):
         ledger.acting_as(user="bob").save("Deploy", "Deploy on Tuesday.", ["strategy"])

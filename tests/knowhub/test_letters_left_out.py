@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from kledger.requests.owners import owner_named
 from producers.requests.first_sentence import LONGEST, first_sentence
 from tests.doors.test_http_sharing import EXAMPLES
+from tests.examples import tries
 from tests.journeys.running_node import ROOT, RunningNode
 from tests.knowhub.doors import NAMES, Http
 from tests.knowhub.walking import Walk
@@ -71,7 +72,7 @@ def test_the_first_sentence_ends_where_a_reader_ends_it(content: str, task: str)
     assert first_sentence(content) == task
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=tries(200), deadline=None)
 @given(st.text(min_size=1).filter(str.strip))
 def test_every_content_has_a_task(content: str) -> None:
     task = first_sentence(content)

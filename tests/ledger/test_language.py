@@ -14,6 +14,7 @@ from kledger.contract.language import (
     language_of_node,
     language_of_terminal,
 )
+from tests.examples import tries
 
 
 @pytest.mark.parametrize(
@@ -37,7 +38,7 @@ def test_the_best_language_of_the_header_that_there_are_texts_in(header: str, ch
     assert accepted_language(header) == chosen
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=tries(300), deadline=None)
 @given(st.text(alphabet=st.sampled_from("zhenq=;,.-*01 \x00é"), max_size=60) | st.text(max_size=60))
 def test_no_header_is_an_error(header: str) -> None:
     assert accepted_language(header) in (*LANGUAGES, None)

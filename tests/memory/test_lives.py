@@ -23,6 +23,7 @@ from ledger.events.knowledge import (
 from ledger.events.recall import RecallServed, ServedItem
 from projections.engine import batch
 from projections.engine.batch import fold_batch
+from tests.examples import tries
 from tests.projections.histories import new_view, rows, saved, state, stored, view_of
 
 NODE, ANN, EVE = "user:local", "user:ann", "user:eve"
@@ -203,7 +204,7 @@ def lives(draw: st.DrawFn) -> list[StoredEvent]:
     return at(*events)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=tries(60), deadline=None)
 @given(log=lives(), cuts=st.lists(st.integers(0, 20), max_size=4), again=st.integers(0, 12))
 def test_any_split_and_any_path_and_a_second_delivery_decide_the_same(
     log: list[StoredEvent], cuts: list[int], again: int
@@ -229,7 +230,7 @@ def test_any_split_and_any_path_and_a_second_delivery_decide_the_same(
 
 
 @given(log=lives(), days=st.sampled_from([-366, 366, 4 * 366]))
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=tries(20), deadline=None)
 def test_a_log_that_is_kept_a_year_earlier_or_later_is_decided_alike(log: list[StoredEvent], days: int) -> None:
     """As a clock that is a year off would date it: only the times between the events count."""
     shifted = [each._replace(stored_ns=each.stored_ns + days * 86_400 * 10**9) for each in log]

@@ -28,6 +28,7 @@ from ledger.events.knowledge import (
 )
 from ledger.events.project import ProjectMemberAssigned
 from projections.engine import batch
+from tests.examples import tries
 from tests.projections.histories import rows, saved, state, stored, view_of
 from tests.projections.project_facts import ANN, LEAD, NODE, shared_memory
 
@@ -236,7 +237,7 @@ def test_a_role_is_given_to_somebody_and_in_a_project() -> None:
 ITEMS = "SELECT id, status, version FROM knowledge ORDER BY id"
 
 
-@settings(max_examples=120)
+@settings(max_examples=tries(120))
 @given(shared_memory(), st.data())
 def test_any_batches_of_shared_memory_give_the_same_on_both_roads(events: list[NewEvent], data: st.DataObject) -> None:
     log, found = stored(events), []
@@ -247,7 +248,7 @@ def test_any_batches_of_shared_memory_give_the_same_on_both_roads(events: list[N
     assert found[0] == found[1]
 
 
-@settings(max_examples=30)
+@settings(max_examples=tries(30))
 @given(shared_memory())
 def test_events_of_shared_memory_that_are_delivered_twice_count_once(events: list[NewEvent]) -> None:
     log = stored(events)

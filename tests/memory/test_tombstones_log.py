@@ -33,6 +33,7 @@ from projections.engine.batch import fold_batch
 from projections.live.persons import left_in_clear
 from projections.similar.tombstones import Stated, said_again
 from projections.views.tombstones.ask import Wanted, held
+from tests.examples import tries
 from tests.projections.histories import new_view, rows, saved, state, stored, view_of
 
 ANN, SCRIBE, NODE = "user:ann", "agent:scribe", "user:local"
@@ -146,7 +147,7 @@ def _histories(draw: st.DrawFn) -> list[StoredEvent]:
     return stored(events)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=tries(60), deadline=None)
 @given(log=_histories(), split=st.lists(st.integers(0, 20), max_size=5))
 def test_tombstones_and_held_statements_follow_from_the_log_however_it_is_cut(
     log: list[StoredEvent], split: list[int]
@@ -224,7 +225,7 @@ def _worlds(draw: st.DrawFn) -> tuple[list[NewEvent], list[NewEvent]]:
     return plain, other
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=tries(60), deadline=None)
 @given(worlds=_worlds(), said=st.lists(st.tuples(_texts, _mine), min_size=1, max_size=6))
 def test_what_is_hidden_from_a_caller_changes_nothing_of_what_is_held_for_them(
     worlds: tuple[list[NewEvent], list[NewEvent]], said: list[tuple[str, tuple[str, tuple[str, ...]]]]

@@ -15,7 +15,7 @@ from __future__ import annotations
 import atexit
 import contextlib
 import gc
-import json
+import importlib
 import os
 import runpy
 import selectors
@@ -28,17 +28,17 @@ import time
 import traceback
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
-from tests.processes.request import ENDED, STARTED
+from tests.processes import nursery
+from tests.processes.request import ENDED, STARTED, request_of
 
 READY = "ready"
 PROGRAM = "producers.cli.main"
 FAULTS = "FAULT_ROOT"
 """The variable that has faults put in place (tests/faults/inject)."""
-_LONGEST = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -100,13 +100,9 @@ def serve(listening: socket.socket) -> dict[str, Any] | None:
 
 def _asked(client: socket.socket) -> dict[str, Any] | None:
     client.settimeout(60)
-    text, descriptors, _flags, _address = socket.recv_fds(client, _LONGEST, 3)
-    while text and not text.endswith(b"\n"):
-        text += client.recv(_LONGEST)
+    request = request_of(client)
     client.settimeout(None)
-    if len(descriptors) != 3:
-        return None
-    return {**json.loads(text), "descriptors": descriptors}
+    return request
 
 
 def become(request: dict[str, Any]) -> None:
@@ -134,8 +130,13 @@ def become(request: dict[str, Any]) -> None:
     os.umask(request["umask"])
     os.chdir(request["cwd"])
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    sys.argv = [sys.modules[PROGRAM].__file__ or PROGRAM, *request["words"]]
-    sys.orig_argv = [sys.executable, "-m", PROGRAM, *request["words"]]
+    module, words = request.get("module", PROGRAM), request.get("words", [])
+    sys.argv = [sys.modules[module].__file__ or module, *words]
+    sys.orig_argv = [sys.executable, "-m", module, *words]
+
+
+def put_faults() -> None:
+    """Put the faults in place that the environment asks for."""
     if FAULTS in os.environ:  # Python runs it at its start, from the folder that stands on PYTHONPATH
         runpy.run_path(str(Path(__file__).parents[1] / "faults" / "inject" / "sitecustomize.py"))
 
@@ -160,6 +161,12 @@ def run(command: Callable[[], object]) -> int:
     return code
 
 
+def started(module: str) -> None:
+    """Do what `python -m module` does."""
+    del sys.modules[module]
+    runpy.run_module(module, run_name="__main__", alter_sys=True)
+
+
 def imported() -> Callable[[], None]:
     """Import what commands and nodes need; the command's main function.
 
@@ -174,6 +181,8 @@ def imported() -> Callable[[], None]:
     import producers.node.otel
     from tests.doors import one_app
 
+    for module in nursery.MODULES:
+        importlib.import_module(module)
     typer.main.get_command = cache(typer.main.get_command)
     typer.main.get_command(producers.cli.main.app)
     one_app.routes()
@@ -201,6 +210,11 @@ def main() -> None:
         shutil.rmtree(Path(sys.argv[1]).parent)
         return
     become(request)
+    if request["words"][:1] == ["up"] and (child := nursery.opened()) is not None:
+        become(child)
+        nursery.grown(child)
+        command = partial(started, child["module"])
+    put_faults()
     os._exit(run(command) & 0xFF)
 
 

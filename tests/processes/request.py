@@ -7,11 +7,13 @@ import os
 import socket
 import struct
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 STARTED = struct.Struct("!q")
 """The child's process id; a pidfd of it comes with it."""
 ENDED = struct.Struct("!i")
 """The child's exit code."""
+_LONGEST = 1 << 20
 
 
 def ask(
@@ -25,14 +27,29 @@ def ask(
     try:
         server.connect(at)
         request = {"words": [*words], "environment": {**environment}, "umask": umask, "cwd": cwd}
-        text = json.dumps(request).encode() + b"\n"
-        sent = socket.send_fds(server, [text], streams)
-        server.sendall(text[sent:])
-        answer, (pidfd, *_), _flags, _address = socket.recv_fds(server, STARTED.size, 1)
-        return server, STARTED.unpack(answer)[0], pidfd
+        return server, *sent(server, request, streams)
     except BaseException:
         server.close()
         raise
+
+
+def sent(server: socket.socket, request: Mapping[str, object], streams: Sequence[int]) -> tuple[int, int]:
+    """Send a request with its three descriptors; the child's process id and a pidfd of it."""
+    text = json.dumps(request).encode() + b"\n"
+    first = socket.send_fds(server, [text], streams)
+    server.sendall(text[first:])
+    answer, (pidfd, *_), _flags, _address = socket.recv_fds(server, STARTED.size, 1)
+    return STARTED.unpack(answer)[0], pidfd
+
+
+def request_of(client: socket.socket) -> dict[str, Any] | None:
+    """What was sent, with its `descriptors`; None where the client has hung up."""
+    text, descriptors, _flags, _address = socket.recv_fds(client, _LONGEST, 3)
+    while text and not text.endswith(b"\n"):
+        text += client.recv(_LONGEST)
+    if len(descriptors) != 3:
+        return None
+    return {**json.loads(text), "descriptors": descriptors}
 
 
 def exit_code(server: socket.socket) -> int:

@@ -13,11 +13,12 @@ from ledger.store.parked import NONE_PARKED
 from projections.engine import batch
 from projections.engine.batch import fold_batch
 from projections.engine.predecode import decode_ahead, fold_ahead, together
+from tests.examples import tries
 from tests.projections.histories import histories, new_view, parts, rows, saved, state, stored, view_of
 
 cuts = st.lists(st.integers(0, 100), max_size=5)
 law = settings(
-    max_examples=30,
+    max_examples=tries(30),
     deadline=None,
     phases=(Phase.explicit, Phase.generate),
     suppress_health_check=[HealthCheck.function_scoped_fixture],

@@ -23,6 +23,7 @@ from ledger.vocabulary.examples import EXAMPLES
 from projections.engine import batch
 from projections.engine.batch import fold_batch
 from projections.fold_kit.workbench import Workbench
+from tests.examples import tries
 from tests.projections.histories import histories, new_view, rows, saved, state, stored, view_of
 
 ADA = "user:ada"
@@ -185,7 +186,7 @@ async def test_a_key_that_another_node_destroyed_is_asked_for_again_when_the_log
     assert rows(bench.con, "SELECT content::VARCHAR FROM profile_versions") == [("{}",)]
 
 
-@settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=tries(20), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(log=histories())
 def test_any_history_folds_alike_sealed_and_in_clear(log: list[StoredEvent]) -> None:
     key = DataKey(ADA, new_secret())

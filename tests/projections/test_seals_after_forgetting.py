@@ -31,6 +31,7 @@ from projections.engine.batch import fold_batch
 from projections.engine.digest import RelationDigest
 from projections.engine.model_check import validated
 from projections.engine.seals_without_mac import Examination
+from tests.examples import tries
 from tests.projections.histories import histories, new_view, replace_position, rows, state, stored
 
 ADA, BOB, MALLORY = "user:ada", "user:bob", "agent.mallory"
@@ -275,7 +276,7 @@ async def test_a_tombstone_of_an_earlier_version_means_what_it_meant_up_to_where
 MODES = ("clear", "sworn", "sworn", "unsworn", "unsworn", "forged", "garbled", "wrong MAC")
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=tries(40), deadline=None)
 @given(log=histories(), drawn=st.data())
 def test_a_forgetting_changes_of_any_history_the_persons_words_alone(
     log: list[StoredEvent], drawn: st.DataObject

@@ -22,6 +22,7 @@ from projections.search.remembered import RememberedItems
 from projections.vectors.client import Answer
 from projections.vectors.store.port import Found
 from projections.views.knowledge.ask import ITEM_COLUMNS, item_of
+from tests.examples import tries
 from tests.projections.histories import histories, saved, stored
 
 ORG = "default"
@@ -57,7 +58,7 @@ async def told(view: View, positions: Sequence[int]) -> list[JsonObject]:
     return sorted(map(item_of, await view.ask(question)), key=str)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=tries(40), deadline=None)
 @given(log=histories(max_size=20), steps=st.lists(st.integers(1, 6), min_size=1, max_size=6), most=st.integers(1, 30))
 def test_what_is_remembered_is_what_the_view_says_after_every_batch(
     log: list[StoredEvent], steps: list[int], most: int

@@ -25,6 +25,7 @@ from projections.vectors.store.frequencies import Counted, Frequencies, stored
 from projections.vectors.store.port import Found, Point, SearchOptions, VectorStore
 from projections.vectors.store.server import ServerStore
 from projections.vectors.tokens import document_terms, query_terms
+from tests.examples import tries
 from tests.journeys.running_node import caught_up, head, running
 
 pytestmark = pytest.mark.filterwarnings("ignore:Payload indexes have no effect", "ignore:Local mode performs exact")
@@ -117,7 +118,7 @@ def edge() -> Iterator[EdgeStore]:
         shutil.rmtree(folder)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=tries(25), deadline=None)
 @given(seed=st.integers(0, 2**32))
 def test_what_others_keep_moves_no_rank_and_no_figure(seed: int) -> None:
     writes = history(seed)
@@ -174,7 +175,7 @@ def test_many_equal_items_are_cut_alike_in_both_worlds() -> None:
         assert answers(with_hidden, (50, 120)) == answers(without, (50, 120))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=tries(60), deadline=None)
 @given(
     documents=st.lists(
         st.tuples(
@@ -209,7 +210,7 @@ def test_frequencies_are_those_of_the_documents_that_each_reader_sees(
 
 
 @given(st.text(max_size=2_000), st.text(max_size=2_000))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=tries(100), deadline=None)
 def test_every_score_is_a_whole_number_that_no_order_of_addition_changes(query: str, content: str) -> None:
     terms = query_terms(f"{query} {content}")
     weighed = Frequencies().weigh(terms, ["public"])

@@ -15,6 +15,7 @@ from ledger.sessions.settings import SessionSettings
 from ledger.sessions.summaries import Summary
 from ledger.sessions.tokens import estimate
 from ledger.sessions.words import Message
+from tests.examples import tries
 
 SETTINGS = SessionSettings()
 TEXTS = (
@@ -87,7 +88,7 @@ budgets = st.one_of(st.integers(140, 1_000), st.integers(140, 140_000))
 
 
 @given(sessions(), budgets, st.sampled_from(COUNTERS), st.integers(0, 70), st.integers(0, 70))
-@settings(max_examples=150)
+@settings(max_examples=tries(150))
 def test_a_context_never_exceeds_its_budget_and_keeps_together_what_belongs_together(
     said: list[Message], budget: int, count: Callable[[str], int], upto: int, overview: int
 ) -> None:

@@ -1,0 +1,16 @@
+"""On how many examples is a property tried?
+
+`make test` draws the same ones each time, and of those a third, the first: where a property is broken, few show it.
+`make properties` draws others each time, as many as the property names.
+"""
+
+from __future__ import annotations
+
+import os
+
+EXPLORES = bool(os.environ.get("KLEDGER_EXPLORE"))
+
+
+def tries(count: int) -> int:
+    """So many where examples are drawn by chance, else a third."""
+    return count if EXPLORES else -(-count // 3)

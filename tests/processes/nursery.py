@@ -1,0 +1,197 @@
+"""Children of a forked node are forked too, from its nursery: a process that the node forks before it has any thread.
+
+A node starts `python -m MODULE` for its vectors and for long work, and such a process spends most of its time on
+importing what the fork server has imported already. The nursery forks twice for each. The process in between ends at
+once, so that the child becomes one of the node itself, which has made itself the subreaper of what descends from it. So
+the child has the parent, the words in the process table, the streams and the end of a process that the node started.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import ctypes
+import os
+import signal
+import socket
+import struct
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import IO, Any
+
+from tests.processes.request import STARTED, request_of, sent, umask_of_this_process
+
+MODULES = (
+    "ledger.backup.process",
+    "projections.live.rebuild",
+    "projections.similar.process",
+    "projections.vectors.process",
+)
+_PID = struct.Struct("!q")
+_PR_SET_CHILD_SUBREAPER = 36
+_M_MMAP_THRESHOLD = -3
+_MMAP_THRESHOLD = "MALLOC_MMAP_THRESHOLD_"  # which glibc reads as a process starts
+_real = asyncio.create_subprocess_exec
+
+
+def opened() -> dict[str, Any] | None:
+    """Fork the nursery. Returns the request in a child of the node, and None in the node, which asks from then on."""
+    ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    ours, theirs = socket.socketpair()
+    if os.fork() == 0:
+        ours.close()
+        return _serve(theirs)
+    theirs.close()
+    asyncio.create_subprocess_exec = _Asking(ours)  # type: ignore[assignment]  # the part of it that the product uses
+    return None
+
+
+def _serve(asked: socket.socket) -> dict[str, Any]:
+    """Fork for the node until it ends, and this process with it. Returns the request in a child."""
+    with Path(os.devnull).open("r+b", buffering=0) as nothing:  # the node's own streams are its own
+        os.dup2(nothing.fileno(), 0)
+        os.dup2(nothing.fileno(), 1)
+    while (request := request_of(asked)) is not None:
+        reading, writing = os.pipe()
+        if (between := os.fork()) == 0:
+            if child := os.fork():
+                os.write(writing, _PID.pack(child))
+                os._exit(0)
+            for descriptor in (reading, writing):
+                os.close(descriptor)
+            asked.close()
+            return request
+        os.waitpid(between, 0)
+        (child,) = _PID.unpack(os.read(reading, _PID.size))
+        pidfd = os.pidfd_open(child)  # it is the node's by now, which does not know of it yet: nobody has waited for it
+        socket.send_fds(asked, [STARTED.pack(child)], [pidfd])
+        for descriptor in (reading, writing, pidfd, *request["descriptors"]):
+            os.close(descriptor)
+    os._exit(0)
+
+
+class _Asking:
+    """`asyncio.create_subprocess_exec` of a node with a nursery."""
+
+    def __init__(self, nursery: socket.socket) -> None:
+        self._nursery = nursery
+
+    async def __call__(self, *words: str, **options: Any) -> Any:
+        if words[:2] == (sys.executable, "-m") and words[2] in MODULES:
+            return await self._forked(words[2], **options)
+        return await _real(*words, **options)
+
+    async def _forked(
+        self,
+        module: str,
+        *,
+        stdin: int | None = None,
+        stdout: int | None = None,
+        stderr: int | None = None,
+        limit: int = 1 << 16,
+        env: Mapping[str, str] | None = None,
+        start_new_session: bool = False,
+    ) -> Child:
+        request = {
+            "module": module,
+            "session": start_new_session,
+            "environment": {**(os.environ if env is None else env)},
+            "umask": umask_of_this_process(),
+            "cwd": str(Path.cwd()),
+        }
+        with contextlib.ExitStack() as open_until_sent:
+            theirs: list[int] = []
+            ours: list[IO[bytes] | None] = []
+            for number, wanted in enumerate((stdin, stdout, stderr)):
+                if wanted is None:
+                    theirs.append(number)
+                    ours.append(None)
+                    continue
+                assert wanted == asyncio.subprocess.PIPE
+                reading, writing = os.pipe()
+                if number == 0:
+                    theirs.append(reading)
+                    ours.append(os.fdopen(writing, "wb", buffering=0))
+                else:
+                    theirs.append(writing)
+                    ours.append(os.fdopen(reading, "rb", buffering=0))
+                open_until_sent.callback(os.close, theirs[-1])
+            pid, pidfd = sent(self._nursery, request, theirs)
+        return await Child(pid, pidfd).speaking(ours, limit)
+
+
+class Child:
+    """A child of the node: the part of `asyncio.subprocess.Process` that the product uses."""
+
+    def __init__(self, pid: int, pidfd: int) -> None:
+        self.pid = pid
+        self.returncode: int | None = None
+        self.stdin: asyncio.StreamWriter | None = None
+        self.stdout: asyncio.StreamReader | None = None
+        self.stderr: asyncio.StreamReader | None = None
+        self._pidfd = pidfd
+        self._ended = asyncio.Event()
+        asyncio.get_running_loop().add_reader(pidfd, self._end)
+
+    async def speaking(self, pipes: list[IO[bytes] | None], limit: int) -> Child:
+        """It, with the streams that are pipes."""
+        loop = asyncio.get_running_loop()
+        stdin, *others = pipes
+        if stdin is not None:
+            transport, protocol = await loop.connect_write_pipe(asyncio.streams.FlowControlMixin, stdin)
+            self.stdin = asyncio.StreamWriter(transport, protocol, None, loop)
+        readers: list[asyncio.StreamReader | None] = []
+        for pipe in others:
+            reader = None if pipe is None else asyncio.StreamReader(limit=limit)
+            if reader is not None:
+                await loop.connect_read_pipe(_protocol_of(reader), pipe)
+            readers.append(reader)
+        self.stdout, self.stderr = readers
+        return self
+
+    def _end(self) -> None:
+        asyncio.get_running_loop().remove_reader(self._pidfd)
+        os.close(self._pidfd)
+        _, status = os.waitpid(self.pid, 0)
+        self.returncode = os.waitstatus_to_exitcode(status)
+        self._ended.set()
+
+    async def wait(self) -> int:
+        """The exit code, once it has ended."""
+        await self._ended.wait()
+        assert self.returncode is not None
+        return self.returncode
+
+    def send_signal(self, number: int) -> None:
+        if self.returncode is not None:
+            raise ProcessLookupError
+        signal.pidfd_send_signal(self._pidfd, number)
+
+    def terminate(self) -> None:
+        self.send_signal(signal.SIGTERM)
+
+    def kill(self) -> None:
+        self.send_signal(signal.SIGKILL)
+
+
+def _protocol_of(reader: asyncio.StreamReader) -> Callable[[], asyncio.StreamReaderProtocol]:
+    return lambda: asyncio.StreamReaderProtocol(reader)
+
+
+def grown(request: Mapping[str, Any]) -> None:
+    """Make this process, a child that was asked for, one of its own: its session, its memory, its words."""
+    if request["session"]:
+        os.setsid()
+    if threshold := request["environment"].get(_MMAP_THRESHOLD):
+        ctypes.CDLL(None).mallopt(_M_MMAP_THRESHOLD, int(threshold))
+    shown(sys.orig_argv)
+
+
+def shown(words: list[str]) -> None:
+    """Have the process table show these words for this process, in the place of those that it was started with."""
+    fields = Path("/proc/self/stat").read_text().rpartition(")")[2].split()
+    start, end = int(fields[45]), int(fields[46])  # where the words stand in the memory of this process
+    said = b"".join(word.encode() + b"\0" for word in words)
+    assert len(said) <= end - start, f"no place for {words}"
+    ctypes.memmove(start, said.ljust(end - start, b"\0"), end - start)
