@@ -81,6 +81,7 @@ def knowledge(ask: Callable[..., Any]) -> None:
     ask("DELETE", f"{K}/doc-3")
     ask("GET", f"{K}/search", q="a document of ann", route=True)
     ask("GET", f"{K}/search", q="a document of ann", paths="keyword", as_of="1")
+    ask("GET", f"{K}/search", q="a document of ann", explain=True, kind="page")
     ask("GET", f"{K}/search")  # without a question
     for status in ("active", "all"):
         ask("GET", K, status=status)
@@ -194,6 +195,12 @@ def beside_knowledge(ask: Callable[..., Any]) -> None:
     ask("GET", "/api/recall/startup", q="a document of ann")
     ask("POST", "/api/memory/recall", {"message": "a document of ann"})
     ask("POST", "/api/memory/recall", {"message": ""})
+    (last, *_) = ask("GET", "/api/recalls", limit=3)["results"]
+    (served, *_) = ask("GET", f"/api/recalls/{last['recall_id']}")["results"]
+    ask("GET", f"{K}/{served['id']}/recalls")
+    ask("GET", f"{K}/not-there/recalls")
+    ask("GET", "/api/recalls/not-there")
+    ask("GET", "/api/recalls", since="yesterday")
     ask("POST", f"{G}/focus", {"description": "a document of ann"})
     ask("GET", G)
     ask("GET", "/api/goals/none")
