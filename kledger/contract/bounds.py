@@ -23,10 +23,6 @@ MAX_DEPTH = 32
 """The deepest nesting of a free-form JSON object."""
 MOST_LISTED = 1_000
 """Entries of a list without a limit of its own. Each may become a row of a view."""
-MOST_DAYS = 366
-"""Days of one overview."""
-MOST_CHANGES = 1_000
-"""Changes in one answer about what changed."""
 MOST_REASON = 10_000
 """Characters of the reason for a decision. Reasons from a model or an error are not limited by it."""
 MOST_QUERY = 4_000

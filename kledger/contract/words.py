@@ -60,5 +60,9 @@ Verdict = Literal["helpful", "harmful"]
 
 NodeRole = Literal["api", "vectors", "reactors"]
 """What a node does: serve the interfaces (every one does), write vectors, ask models."""
+MOST_DAYS = 366
+"""Days of one overview."""
+MOST_CHANGES = 1_000
+"""Changes in one answer about what changed."""
 EVERYTHING = "(everything)"
 """Stands among scopes that are searched by for whoever reads all; no item has it, and nobody can name it."""

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated, Any, cast, get_args
+from typing import TYPE_CHECKING, Annotated, Any, cast, get_args
 
 import orjson
 import typer
 
-from kledger.contract.recall import ItemLayer
+if TYPE_CHECKING:
+    from kledger.contract.recall import ItemLayer
+
 
 Many = list[str] | None
 
@@ -43,6 +45,8 @@ def several(values: Many) -> list[str] | None:
 
 def layers(values: Many) -> list[ItemLayer] | None:
     """`--layer semantic,plain` as layers; None when there is none. Raises typer.BadParameter."""
+    from kledger.contract.recall import ItemLayer  # it loads pydantic, which help does without
+
     named = several(values) or []
     for name in named:
         if name not in get_args(ItemLayer):

@@ -1,4 +1,7 @@
-"""One browser and one furnished node for the journeys of a worker."""
+"""One browser and one furnished node for each file.
+
+Not for a worker: the driver of a browser has a running event loop, beside which no test with a loop of its own runs.
+"""
 
 from __future__ import annotations
 
@@ -13,20 +16,20 @@ from tests.browser.window import Window, chromium
 from tests.journeys.running_node import RunningNode
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
     with chromium() as browser:
         yield browser
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def node(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningNode]:
     """Started only where there is a browser to look at it."""
     with furnished_node(tmp_path_factory.mktemp("browser") / "data") as node:
         yield node
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def operator(browser: Browser, node: RunningNode) -> Any:
     """The cookies of somebody who looks as the operator."""
     own = Window(browser, node.url)

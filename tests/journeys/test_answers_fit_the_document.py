@@ -93,6 +93,17 @@ def knowledge(ask: Callable[..., Any]) -> None:
     ask("GET", f"{K}/doc-1", who={"X-Ledger-User": "bo"})
     for ref in ("doc-1", "trace:t", "message:m", "none"):
         ask("GET", "/api/lineage", ref=ref)
+    ask("GET", f"{K}/facets")
+    ask("GET", f"{K}/facets", layer="nowhere")
+    ask("GET", f"{K}/changes", after=0)
+    ask("GET", "/api/overview", days=7)
+    ask("GET", "/api/overview", days=0)
+    chosen = {"action": "retire", "ids": ["doc-1", "doc-none"]}
+    ask("POST", f"{K}/bulk", chosen)
+    bulk = ask("POST", f"{K}/bulk", {**chosen, "dry_run": False})
+    ask("GET", f"{K}/bulk/{bulk['bulk_id']}")
+    ask("GET", f"{K}/bulk/none")
+    ask("POST", f"{K}/bulk/{bulk['bulk_id']}/revert", {})
     slim = ask("POST", f"{K}/slim", {"dry_run": True, "threshold": 0.9, "wait": 30})
     ask("POST", f"/api/slims/{slim['id']}/reject", reason="not now")
     ask("POST", f"/api/slims/{slim['id']}/apply")  # it is rejected
@@ -228,6 +239,9 @@ def operator(asking: Asking, folder: Path) -> None:
     ask("POST", f"{A}/prove", {"id": "none"}, {})
     for kind in ("verify", "rebuild", "snapshot", "audit"):
         asking.job(kind)
+    for name in ("jobs", "certificates", "columns"):
+        ask("GET", f"{A}/{name}", who={})
+        ask("GET", f"{A}/{name}")
     asking.job("replay", {"to": 3, "into": str(folder / "replayed.duckdb")})
     asking.job("backup", {"into": str(folder / "backup")})
     asking.job("forget", {"subject": "user:ann-of-the-document"})
@@ -331,6 +345,7 @@ def sessions(ask: Callable[..., Any]) -> None:
     noted = {"current_goal": "g", "sub_goals": ["s"], "decisions": [{"what": "w", "why": "y"}], "blockers": []}
     ask("PATCH", f"{one}/scratchpad", {"scratchpad": noted})
     ask("GET", f"{one}/scratchpad")
+    ask("GET", f"{one}/summaries")
     ask("GET", "/api/sessions")
     ask("POST", f"{one}/close")
     ask("DELETE", one)

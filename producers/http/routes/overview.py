@@ -7,7 +7,7 @@ from typing import Annotated
 from fastapi import APIRouter, Query
 
 from kledger.answers.overview import Changes, Facets, Overview
-from kledger.contract.bounds import MOST_CHANGES, MOST_DAYS
+from kledger.contract.words import MOST_CHANGES, MOST_DAYS
 from producers.http.answers import Json, ReadJson, documented
 from producers.http.filters import Filters
 from producers.http.parameters import MAX_POSITION, AsOf, Fresh, Who

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.console import Group
 
-from kledger.contract.bounds import MOST_CHANGES, MOST_DAYS
-from kledger.contract.words import ItemFilter
+from kledger.contract.words import MOST_CHANGES, MOST_DAYS, ItemFilter
 from producers.cli import reading
 from producers.cli.screen import counted, facts, plain, short_time, snippet, table, words
 from producers.cli.session import KNOWLEDGE, Answer, Session, as_caller
