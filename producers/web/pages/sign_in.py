@@ -74,7 +74,7 @@ async def _session(site: Site, visit: Visit) -> Session:
     caller = _named(visit)
     ledger = site.client(caller, token)
     operator = await _may(ledger, "/api/admin/models")
-    analyst = operator or await _may(ledger, "/api/admin/attach")
+    analyst = operator or await _may(ledger, "/api/admin/columns")
     try:
         await ledger.list(limit=1)
     except Forbidden:

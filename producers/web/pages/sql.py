@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any
 
 from starlette.responses import JSONResponse, Response
 
-from kledger.answers.admin import Table
+from kledger.answers.admin import Column, Table
 from kledger.contract.errors import Forbidden, IllegalQuery, InvalidPayload, LedgerError
 from producers.operations.admin.table_files import FileForm, encoded
 from producers.web.addresses import HOME
@@ -20,13 +19,6 @@ from producers.web.visit import MOST_TEXT, Visit
 
 PATH = f"{HOME}/sql"
 _KINDS = {FileForm.CSV: "text/csv; charset=utf-8", FileForm.PARQUET: "application/vnd.apache.parquet"}
-_COLUMNS = """
-SELECT table_name, column_name, data_type, comment FROM duckdb_columns()
-WHERE NOT internal AND table_name NOT IN (
-    SELECT table_name FROM duckdb_tables() WHERE starts_with(coalesce(comment, ''), 'Internal')
-    UNION ALL SELECT view_name FROM duckdb_views() WHERE starts_with(coalesce(comment, ''), 'Internal')
-) ORDER BY table_name, column_index
-"""
 
 
 async def editor(_: Site, visit: Visit) -> Response:
@@ -57,7 +49,7 @@ async def names(_: Site, visit: Visit) -> Response:
     """Names of views and of their columns, which the editor completes."""
     _require_analyst(visit)
     views = await _views(visit)
-    content = {name: [column[0] for column in columns] for name, columns in views.items()}
+    content = {name: [column["name"] for column in columns] for name, columns in views.items()}
     return JSONResponse(content, headers=OF_A_PAGE)
 
 
@@ -82,12 +74,9 @@ async def _file(result: Table, form: FileForm) -> Response:
     return Response(content, headers=headers, media_type=_KINDS[form])
 
 
-async def _views(visit: Visit) -> dict[str, list[tuple[str, str, str]]]:
-    found: dict[str, list[tuple[str, str, str]]] = {}
-    rows: list[list[Any]] = (await visit.ledger.sql(_COLUMNS))["rows"]
-    for view, column, kind, comment in rows:
-        found.setdefault(view, []).append((column, kind, comment or ""))
-    return found
+async def _views(visit: Visit) -> dict[str, list[Column]]:
+    """What a statement can name, with its columns."""
+    return {each["name"]: each["columns"] for each in (await visit.ledger.columns())["relations"]}
 
 
 def _require_analyst(visit: Visit) -> None:
