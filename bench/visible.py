@@ -95,7 +95,7 @@ async def running_node(directory: Path, **settings: str) -> AsyncIterator[Node]:
         assert process.stdout is not None  # it is a pipe
         async with asyncio.timeout(READY_SECONDS):
             ready = (await process.stdout.readline()).decode()
-        addresses = re.search(r"http://(\S+) · nats (\S+)", ready)
+        addresses = re.search(r"ready: http://(\S+) .*· nats (\S+)", ready)
         if addresses is None:
             raise RuntimeError(
                 f"the node did not start; its log ends with\n{log.read_text('utf-8', 'replace')[-3000:]}"
