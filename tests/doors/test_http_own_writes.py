@@ -27,6 +27,8 @@ READS = [
     f"{K}/mine",
     f"{K}/mine/history",
     f"{K}/mine/why",
+    f"{K}/mine/recalls",
+    "/api/recalls",
     f"{K}/search?q=lamp",
     "/api/lineage?ref=mine",
     "/api/memory",
@@ -69,13 +71,14 @@ NOT_OF_THE_LOG = {
     "/api/admin/jobs/{job_id}",
     "/api/admin/certificates",
     "/api/admin/columns",
-    "/api/knowledge/bulk/{bulk_id}",
+    "/api/bulks/{bulk_id}",
     "/api/admin/attach",
     "/api/admin/models",
     "/api/prompts",
     "/api/prompts/{name}",
     "/api/sessions/{session_id}/messages",
     "/api/sessions/{session_id}/context",
+    "/api/sessions/{session_id}/summaries",
     "/api/sessions/{session_id}/scratchpad",
     "/api/sessions/{session_id}/expand/{record_id}",
 }
@@ -147,7 +150,10 @@ async def test_every_route_that_reads_is_among_these(door: Door) -> None:
         for path in forms - OF_ITS_OWN_LAST_EVENT - NOT_OF_THE_LOG
     }
     asked = {path.partition("?")[0].replace("/work", "/user") for path in READS}
-    assert {path.replace("/work", "/user") for path in named} - {"/api/slims/{slim_id}"} == asked
+    assert {path.replace("/work", "/user") for path in named} - {
+        "/api/slims/{slim_id}",
+        "/api/recalls/{recall_id}",
+    } == asked
 
 
 async def test_the_operator_sees_its_own_writes_too(door: Door) -> None:

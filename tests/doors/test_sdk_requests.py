@@ -54,8 +54,8 @@ CALLS: list[tuple[str, Callable[[Any], Any], Any]] = [
     ("GET /api/overview", lambda c: c.overview(days=7), {"total": 0}),
     ("GET /api/knowledge/changes", lambda c: c.changes(after=7, limit=2), {"changes": [], "next": 7, "position": 7}),
     ("POST /api/knowledge/bulk", lambda c: c.bulk("retire", ["k-1"], reason="old"), {"bulk_id": None, "position": 7}),
-    ("GET /api/knowledge/bulk/bulk-1", lambda c: c.bulk_get("bulk-1"), {"bulk_id": "bulk-1", "items": []}),
-    ("POST /api/knowledge/bulk/bulk-1/revert", lambda c: c.revert_bulk("bulk-1", reason="no"), {"position": 8}),
+    ("GET /api/bulks/bulk-1", lambda c: c.bulk_get("bulk-1"), {"bulk_id": "bulk-1", "items": []}),
+    ("POST /api/bulks/bulk-1/revert", lambda c: c.revert_bulk("bulk-1", reason="no"), {"position": 8}),
     ("GET /api/knowledge/k-1/history", lambda c: c.history("k-1"), {"id": "k-1"}),
     (
         "PUT /api/knowledge/k-1/acl",

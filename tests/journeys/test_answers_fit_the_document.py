@@ -101,9 +101,9 @@ def knowledge(ask: Callable[..., Any]) -> None:
     chosen = {"action": "retire", "ids": ["doc-1", "doc-none"]}
     ask("POST", f"{K}/bulk", chosen)
     bulk = ask("POST", f"{K}/bulk", {**chosen, "dry_run": False})
-    ask("GET", f"{K}/bulk/{bulk['bulk_id']}")
-    ask("GET", f"{K}/bulk/none")
-    ask("POST", f"{K}/bulk/{bulk['bulk_id']}/revert", {})
+    ask("GET", f"/api/bulks/{bulk['bulk_id']}")
+    ask("GET", "/api/bulks/none")
+    ask("POST", f"/api/bulks/{bulk['bulk_id']}/revert", {})
     slim = ask("POST", f"{K}/slim", {"dry_run": True, "threshold": 0.9, "wait": 30})
     ask("POST", f"/api/slims/{slim['id']}/reject", reason="not now")
     ask("POST", f"/api/slims/{slim['id']}/apply")  # it is rejected

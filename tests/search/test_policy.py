@@ -12,7 +12,7 @@ from projections.search import policy as named
 from projections.vectors.embedding import weights
 
 MODULES = (match, ranking, rerank, model_rerank, asked_differently, weights, recall)
-NO_SETTING_OF_RANKING = {"MOST_RECALLED", "MOST_CHARACTERS"}
+NO_SETTING_OF_RANKING = {"MOST_RECALLED", "MOST_RECALLS_LISTED", "MOST_CHARACTERS"}
 """Bounds of what may be asked for, and of what is read."""
 
 

@@ -37,7 +37,7 @@ async def bulk(
 
 async def bulk_get(wire: Wire, id: str) -> ShownBulk:
     """What a bulk of the caller's did, and which items still are as it left them. UnknownReference without one."""
-    return await wire.read(f"{BULK}/{segment(id)}")
+    return await wire.read(f"/api/bulks/{segment(id)}")
 
 
 async def revert_bulk(
@@ -48,7 +48,7 @@ async def revert_bulk(
     UnknownReference when the caller asked for no such bulk.
     """
     body = {} if reason is None else {"reason": reason}
-    return await wire.write("POST", f"{BULK}/{segment(id)}/revert", body, idempotency_key=idempotency_key)
+    return await wire.write("POST", f"/api/bulks/{segment(id)}/revert", body, idempotency_key=idempotency_key)
 
 
 class BulkEndpoints:

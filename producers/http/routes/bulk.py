@@ -27,12 +27,12 @@ def routes(desk: Desk) -> list[APIRouter]:
         """Retire, restore or share many items, each judged alone; a dry run, the default, changes nothing."""
         return Json(await doing.bulk(desk, caller, lineage, body, retry))
 
-    @router.get("/api/knowledge/bulk/{bulk_id}", responses=documented(ShownBulk, 404))
+    @router.get("/api/bulks/{bulk_id}", responses=documented(ShownBulk, 404))
     async def show(caller: Who, fresh: Fresh, bulk_id: BulkId) -> Json:
         """What a bulk of the caller's did, and which items still are as it left them."""
         return ReadJson(await reverting.show(desk, caller, bulk_id, freshness=fresh), fresh)
 
-    @router.post("/api/knowledge/bulk/{bulk_id}/revert", responses=documented(RevertedBulk, 400, 404))
+    @router.post("/api/bulks/{bulk_id}/revert", responses=documented(RevertedBulk, 400, 404))
     async def revert(caller: Who, lineage: From, _retry: Retry, bulk_id: BulkId, body: RevertBulkRequest) -> Json:
         """Undo a bulk of the caller's where its items still are as it left them; once, however often it is sent."""
         return Json(await reverting.revert(desk, caller, lineage, bulk_id, body))
