@@ -37,7 +37,7 @@ async def bulk(
 
 
 async def revert(door: Door, bulk_id: str, who: dict[str, str] = ALICE, **body: Any) -> Any:
-    return await said(door, f"{BULK}/{bulk_id}/revert", body, who)
+    return await said(door, f"/api/bulks/{bulk_id}/revert", body, who)
 
 
 def outcomes(answer: Any) -> list[tuple[str, str, str | None]]:
@@ -92,7 +92,7 @@ async def test_a_revert_undoes_what_the_bulk_did_and_still_stands(door: Door) ->
     done = await bulk(door, "retire", ["a", "b", "c", "d"])
     await said(door, f"{K}/b/restore")
     await door.put(f"{K}/c", json={"add_harmful_case": {}}, headers=ALICE)
-    shown = await read(door, f"{BULK}/{done['bulk_id']}")
+    shown = await read(door, f"/api/bulks/{done['bulk_id']}")
     assert [(each["id"], each["stands"]) for each in shown["items"]] == [("a", True), ("b", False), ("c", True)]
     assert (shown["action"], shown["by"], shown["reason"], shown["standing"]) == ("retire", "user:alice", None, 2)
     undone = await revert(door, done["bulk_id"])
@@ -165,22 +165,22 @@ async def test_a_bulk_is_found_in_the_log_whatever_correlation_its_caller_names(
     done = await bulk(door, "retire", ["a"], ALICE | {"X-Ledger-Correlation-Id": "mine"})
     lineage = await read(door, "/api/lineage", ref="a")
     assert {"mine", done["bulk_id"]} <= {each["ref"].partition(":")[2] for each in lineage["edges"]}
-    assert (await read(door, f"{BULK}/{done['bulk_id']}"))["done"] == 1
+    assert (await read(door, f"/api/bulks/{done['bulk_id']}"))["done"] == 1
 
 
 async def test_only_who_did_a_bulk_or_the_operator_sees_and_reverts_it(door: Door) -> None:
     await door.saved(id="a", scopes=["public"], acl=[{"entity": "user:bob", "permission": "read_write"}])
     done = await bulk(door, "retire", ["a"])
-    missing = refusal(await door.get(f"{BULK}/bulk-none", headers=BOB), 404, "unknown_reference")
+    missing = refusal(await door.get("/api/bulks/bulk-none", headers=BOB), 404, "unknown_reference")
     for answer in (
-        await door.get(f"{BULK}/{done['bulk_id']}", headers=BOB),
-        await door.post(f"{BULK}/{done['bulk_id']}/revert", json={}, headers=BOB),
+        await door.get(f"/api/bulks/{done['bulk_id']}", headers=BOB),
+        await door.post(f"/api/bulks/{done['bulk_id']}/revert", json={}, headers=BOB),
     ):
         assert refusal(answer, 404, "unknown_reference").replace(done["bulk_id"], "bulk-none") == missing
     assert await status(door, "a") == "retired"
     assert outcomes(await revert(door, done["bulk_id"], OPERATOR)) == [("a", "done", None)]
     ordered = await bulk(door, "retire", ["a"], OPERATOR)
-    assert (await door.get(f"{BULK}/{ordered['bulk_id']}", headers=ALICE)).status_code == 404
+    assert (await door.get(f"/api/bulks/{ordered['bulk_id']}", headers=ALICE)).status_code == 404
 
 
 async def test_a_revert_has_the_rights_that_its_caller_has_by_then(door: Door) -> None:
