@@ -78,7 +78,9 @@ def _cases(fact: type[Fact], events: pa.Table) -> pa.Table:
     own = {name: pc.struct_field(events["d"], ["case", name]) for name in Case.model_fields}
     for name in ("trace_id", "message_id"):
         own[name] = pc.if_else(pc.fill_null(pc.not_equal(own[name], ""), False), own[name], events[name])
-    verdict = pc.struct_field(events["d"], ["verdict"]) if fact is KnowledgeRated else ["confirmed"] * len(events)
+    # Of the type of a verdict, also where there is no event.
+    confirmed = pa.repeat("confirmed", len(events))
+    verdict = pc.struct_field(events["d"], ["verdict"]) if fact is KnowledgeRated else confirmed
     return pa.table(
         {
             **{name: events[column] for name, column in _OF_EVENT.items()},
