@@ -17,15 +17,6 @@ document.addEventListener("changed", (event) => {
   }
 });
 
-// One box chooses all rows of a list.
-document.addEventListener("change", (event) => {
-  const box = event.target;
-  if (box.matches("[data-chooses]")) {
-    for (const each of document.querySelectorAll(`input[name="${box.dataset.chooses}"]`)) each.checked = box.checked;
-  }
-  if (box.matches("[data-submits]")) box.form.requestSubmit();
-});
-
 // Menus close with Escape, and by a click elsewhere; / goes to the search.
 document.addEventListener("keydown", (event) => {
   if (event.key === "Escape") {
