@@ -18,13 +18,20 @@ MOST_LETTERS = 100
 """A longer text among the tags is no word to choose by."""
 _SHORT = f"WHERE length(value) <= {MOST_LETTERS}"
 
+_OF_ITEMS = "(SELECT {} AS value, 1 AS items FROM matching)"
+_OF_LISTS = """(SELECT unnest(list_distinct({0})) AS value, items
+    FROM (SELECT {0}, count(*) AS items FROM matching GROUP BY {0}))"""
+# JSON is parsed once for all items that have the same tags, and of those alone that have any.
+_TAGS = f"""(SELECT unnest({words_in("t.")}) AS value, items
+    FROM (SELECT tags, memory, count(*) AS items FROM matching
+        WHERE tags <> '{{}}' OR memory IS NOT NULL GROUP BY tags, memory) AS t)"""
 _FACETS = {
-    "types": "unnest(list_distinct(types))",
-    "tags": "unnest(words)",
-    "scopes": "unnest(list_distinct(scopes))",
-    "owners": "owner",
-    "layers": "layer",
-    "statuses": "status",
+    "types": _OF_LISTS.format("types"),
+    "tags": _TAGS,
+    "scopes": _OF_LISTS.format("scopes"),
+    "owners": _OF_ITEMS.format("owner"),
+    "layers": _OF_ITEMS.format("layer"),
+    "statuses": _OF_ITEMS.format("status"),
 }
 
 
@@ -38,17 +45,16 @@ def facets(
 ) -> JsonObject:
     """The values of each facet with their numbers of items, and the `total` of items."""
     selection = selected(cursor, org, caller, wanted, as_of, moment)
-    # JSON is parsed of those alone that have tags.
-    tagged = "CASE WHEN k.tags <> '{}' OR k.memory IS NOT NULL THEN " + words_in("k.") + " END"
     counted = " UNION ALL ".join(
-        f"""(SELECT '{name}' AS facet, value, count(*) AS items FROM (SELECT {values} AS value FROM matching)
+        f"""(SELECT '{name}' AS facet, value, sum(items)::BIGINT AS items FROM {values}
             {_SHORT if name == "tags" else ""} GROUP BY value ORDER BY items DESC, value LIMIT {MOST_VALUES})"""
         for name, values in _FACETS.items()
     )
     rows = cursor.execute(
         f"""WITH matching AS MATERIALIZED (
-                SELECT k.types, k.scopes, k.owner, k.status, {layer_in("k.")} AS layer,
-                    {tagged} AS words {selection.matching()})
+                SELECT k.types, k.scopes, k.owner, k.status, {layer_in("k.")} AS layer, k.tags,
+                    CASE WHEN k.memory IS NOT NULL THEN json_object('tags', json_extract(k.memory, '$.tags')) END
+                        AS memory {selection.matching()})
             {counted} UNION ALL SELECT 'total', NULL, count(*) FROM matching""",
         list(selection.values),
     ).fetchall()

@@ -40,6 +40,8 @@ LEAST_CANDIDATES = 20
 RECENT = 5
 MOST_FLOORS = 1_000
 """Callers whose floor is remembered until an item changes."""
+_STORED_AS = {"id": "item_id"}
+"""Columns of an item that have another name in the vector store."""
 _COUNTED_UPTO = 20_000
 """More items than this raise the floor no more."""
 
@@ -53,7 +55,7 @@ class Asked:
 
     With `since`, a log position, the RECENT best versions made after it are candidates too. `layers` reads these alone.
     `explain` is called with why the results are what they are. Each path has `candidates` at least: where `readable`
-    leaves many out, more are needed.
+    leaves many out, more are needed. `only` names columns of an item: id, owner, visibility.
     """
 
     org: str
@@ -171,7 +173,8 @@ class Searcher:
         if asked.paths == "recency":
             return []
         most = max(asked.candidates, 2 * asked.top_k)
-        options = SearchOptions(list(asked.visible), list(asked.types or []), most, asked.as_of, asked.only or {})
+        only = {_STORED_AS.get(field, field): values for field, values in (asked.only or {}).items()}
+        options = SearchOptions(list(asked.visible), list(asked.types or []), most, asked.as_of, only)
         answer = await self._feed.search(asked.query, options, asked.paths)
         if answer.lacking is not None and asked.lacking is not None:
             reason = f"{answer.lacking}: the answer goes by words and freshness; see /health for the endpoint"
@@ -352,7 +355,7 @@ def items_then(
     where = f"""org = params.tenant AND status = 'active' AND NOT erased
         AND {"TRUE" if EVERYTHING in visible else read_by("params.visible")}
         AND (len(params.wanted) = 0 OR list_has_any(types, params.wanted))
-        {"".join(f"AND list_contains(params.only_{field}, {field})" for field in narrowed)}"""
+        {"".join(f"AND {field} IN (SELECT unnest(only_{field}) FROM params)" for field in narrowed)}"""
     queries = []
     if version_positions:
         slots = among(version_positions)

@@ -94,14 +94,15 @@ def test_an_analyst_counts_while_an_import_runs(shared_node: RunningNode, ledger
     with analyst(shared_node, mode="count", until=before + len(payloads)) as process:
         assert process.stdout is not None
         counts = [json.loads(process.stdout.readline())]  # attached, and reading
-        importing = Importing(shared_node.url, payloads, chunk=50).start()
+        for part in (payloads[:750], payloads[750:]):
+            importing = Importing(shared_node.url, part, chunk=50).start()
+            counts.append(json.loads(process.stdout.readline()))  # it reads what the import has written so far
+            importing.end()
+            assert importing.error is None
         counts += [json.loads(line) for line in process.stdout]
         assert process.wait(PATIENCE) == 0
-        importing.end()
-    assert importing.error is None
     assert counts[0][0] == before
     assert counts[-1][0] == before + len(payloads)
-    assert len(counts) > 2, "it read only before and after"
     # every answer was a whole state: as many events as the last position says, but for those refused before
     assert all(position == count + refused for count, position in counts if count > before)
     assert counts == sorted(counts)

@@ -12,7 +12,7 @@ import pytest
 from kledger import LedgerClient
 from producers.web.addresses import local
 from producers.web.rendering import item_page, page_of
-from tests.journeys.running_node import RunningNode
+from tests.journeys.running_node import RunningNode, running
 from tests.web.visitor import Visitor, visitor, words
 
 FIRST, SECOND = "Deploy on Friday night, when nobody looks.", "Deploy on Tuesday before noon."
@@ -368,8 +368,30 @@ ODD_IDS = (
 )
 
 
+@pytest.fixture(scope="module")
+def odd_node(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningNode]:
+    """A node without items: on the shared one, tests that draw ids by chance may have taken the odd ones."""
+    with running(tmp_path_factory.mktemp("odd") / "data") as node:
+        yield node
+
+
+@pytest.fixture
+def odd_ledger(odd_node: RunningNode) -> Iterator[LedgerClient]:
+    with odd_node.client() as client:
+        yield client
+
+
+@pytest.fixture
+def odd_ivo(odd_node: RunningNode) -> Iterator[Visitor]:
+    with visitor(odd_node.url, user="ivo") as person:
+        yield person
+
+
 @pytest.mark.parametrize("name", ODD_IDS, ids=range(len(ODD_IDS)))
-def test_an_id_may_hold_anything_and_links_and_changes_work(ledger: LedgerClient, ivo: Visitor, name: str) -> None:
+def test_an_id_may_hold_anything_and_links_and_changes_work(
+    odd_ledger: LedgerClient, odd_ivo: Visitor, name: str
+) -> None:
+    ledger, ivo = odd_ledger, odd_ivo
     saved(ledger, name)
     page = ivo.get(item_page(name))
     assert page.status_code == 200, words(page.text)

@@ -29,13 +29,15 @@ from producers.operations.recording import is_recorded
 from projections.search.ask import LEAST_CANDIDATES, Asked
 from projections.search.explained import chosen_of
 from projections.views.knowledge import ask
-from projections.views.knowledge.listing import Wanted, wanted_among
+from projections.views.knowledge.listing import Wanted, wanted_among, wanted_ids
 
 RECALL_PATIENCE = 2.0
 """Seconds that an answer waits for its recall to be recorded; after that it is given without one."""
 
-NARROWED = 200
-"""Candidates of each path among which a narrowed search looks."""
+NAMED = 10_000
+"""Items that a narrowed search hands to the paths by name; where the filters leave more, it looks among the best."""
+NARROWED = (200, 4_000)
+"""Candidates of each path among which it looks then, at first and where these are too few."""
 
 _unrecorded = Outage("recalls are served and cannot be recorded", "recalls are recorded again", structlog.get_logger())
 
@@ -66,11 +68,11 @@ async def search(
     """The best matches among the items visible to the caller (SearchResults); what was served is recorded as an event
     of this kind.
 
-    `among` narrows it to items that a list with these filters has, which are looked for in NARROWED candidates of each
-    path. What matches less than `min_match` is left out (None: the floor for as many items as the caller sees). With
-    `route` (None: the node's default) a model picks first; the answer says whether it did. With `explain` it says in
-    `explained` why each result stands where it does. `position` is the least position of all parts that answered: the
-    answer reflects all events up to it.
+    `among` narrows it to items that a list with these filters has. Up to NAMED of them are all looked at; of more,
+    those among the best NARROWED candidates of each path. What matches less than `min_match` is left out (None: the
+    floor for as many items as the caller sees). With `route` (None: the node's default) a model picks first; the answer
+    says whether it did. With `explain` it says in `explained` why each result stands where it does. `position` is the
+    least position of all parts that answered: the answer reflects all events up to it.
 
     Raises InvalidPayload (empty query, as_of), ViewBehind. A search also works while the broker is unavailable.
     """
@@ -90,13 +92,23 @@ async def search(
 
     least = await desk.searcher.floor(desk.org, caller.searched_scopes()) if min_match is None else min_match
 
+    moment = None if among is None else await moment_of(desk, as_of, then)
+    named = None if among is None else await desk.view.ask(wanted_ids, desk.org, caller, among, NAMED, then, moment)
+
     async def readable(ids: list[str]) -> set[str]:
         if among is not None:
-            moment = await moment_of(desk, as_of, then)
             return await desk.view.ask(wanted_among, desk.org, caller, among, ids, then, moment)
         return set(await desk.view.ask(ask.readable_ids, desk.org, caller, ids))
 
     async def ranked(most: int) -> list[JsonObject]:
+        if among is None:
+            return await of_candidates(most, LEAST_CANDIDATES)
+        if named is not None:
+            return await of_candidates(most, NARROWED[0]) if named or explain else []
+        first = await of_candidates(most, NARROWED[0])
+        return first if len(first) == most else await of_candidates(most, NARROWED[1])
+
+    async def of_candidates(most: int, candidates: int) -> list[JsonObject]:
         asked = Asked(
             org=desk.org,
             query=query,
@@ -112,9 +124,9 @@ async def search(
             # Items that are no longer readable stay hidden.
             readable=None if then is None and among is None else readable,
             lacking=freshness.note,
-            only={"owner": [] if owner is None else [owner], "visibility": visibility},
+            only={"owner": [] if owner is None else [owner], "visibility": visibility, "id": named or ()},
             explain=told.append if explain else None,
-            candidates=LEAST_CANDIDATES if among is None else NARROWED,
+            candidates=candidates,
         )
         return await desk.searcher.search(asked)
 

@@ -89,6 +89,21 @@ def wanted_among(
     return {item_id for (item_id,) in rows}
 
 
+def wanted_ids(
+    cursor: duckdb.DuckDBPyConnection,
+    org: str,
+    caller: Caller,
+    wanted: Wanted,
+    most: int,
+    as_of: int | None = None,
+    moment: datetime | None = None,
+) -> list[str] | None:
+    """The ids of the items that the caller sees and wants; None where they are more than `most`."""
+    selection = selected(cursor, org, caller, wanted, as_of, moment)
+    rows = cursor.execute(f"SELECT k.id {selection.matching()} LIMIT {int(most) + 1}", selection.values).fetchall()
+    return [item_id for (item_id,) in rows] if len(rows) <= most else None
+
+
 def selected(
     cursor: duckdb.DuckDBPyConnection,
     org: str,

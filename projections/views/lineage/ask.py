@@ -120,62 +120,39 @@ def _with_ids(
     ).fetchall()
 
 
-def _edges(cursor: duckdb.DuckDBPyConnection, org: str, caller: Caller, ref: str) -> list[JsonObject]:
-    """The links around `ref` (an item's id, or a reference), in the order of the log, at most MAX_EDGES.
+def links(
+    cursor: duckdb.DuckDBPyConnection, org: str, caller: Caller, ref: str
+) -> tuple[list[JsonObject], list[JsonObject]] | None:
+    """The events around `ref` (an item's id, or a reference) and the links between them, each in the order of the log.
 
-    `from`: what its events named, and further up from cause to cause; `ref` is what is named. `to`: the events that
-    name it, and further down to those that they `caused`; `ref` is what they are about. A recall that served an item
-    has a `served` link to it. A verdict on an item, and the trace that the verdict names, are `to`.
-    A link is left out when the caller may not read what its event is about. `stated_in` is where a trace or message is
-    named: the parts of the event's data, else its envelope.
+    At most MAX_EDGES of each; None when nothing that the caller may read names it. An event stands there once, with its
+    role. Links `from`: what the events of `ref` named, and further up from cause to cause; `ref` is what is named.
+    Links `to`: the events that name it, and further down to those that they `caused`; `ref` is what they are about. A
+    recall that served an item has a `served` link to it. A verdict on an item, and the trace that the verdict names,
+    are `to`. A link is left out when the caller may not read what its event is about. `stated_in` is where a trace or
+    message is named: the parts of the event's data, else its envelope.
+    """
+    rows = _around(cursor, org, caller, ref)
+    if not rows:
+        return None
+    tasks = _tasks(cursor, org, {row["entity_id"] for row in rows if row["entity"] == "knowledge"})
+    steps, edges = [], []
+    for row in rows:
+        found, parts = row.pop("links") or (), row.pop("parts")
+        row = with_times(row, "time")
+        edges += [_edge(ref, row, direction, relation, name, parts) for direction, relation, name in found]
+        steps.append(_step(ref, row | tasks.get(row["entity_id"], {})))
+    return steps, edges[:MAX_EDGES]
+
+
+def _around(cursor: duckdb.DuckDBPyConnection, org: str, caller: Caller, ref: str) -> list[JsonObject]:
+    """A row for each event around `ref`; its links as (direction, relation, what is named).
+
+    One statement for both: each walk reads all of `lineage` several times.
     """
     may, may_values = _readable_events(org, caller)
     walk, walked = around(org, ref, may, may_values)
-    rows = named_rows(
-        cursor,
-        f"""
-        {walk},
-        found AS (
-            SELECT 'from' AS direction, l.relation, l.ref, l.position
-            FROM lineage AS l WHERE l.position IN (SELECT position FROM up) AND l.org = ? AND l.ref <> ?
-                AND (NOT ? OR l.relation IN ('trace', 'correlation'))
-            UNION
-            SELECT 'to', l.relation, l.ref, l.position
-            FROM lineage AS l SEMI JOIN judging AS j ON j.position = l.position
-            WHERE l.org = ? AND l.ref <> ?
-            UNION
-            SELECT 'to', relation, NULL, position FROM down
-        )
-        SELECT f.direction, f.relation, coalesce(f.ref, e.entity_id) AS ref, e.event_id, e.type AS event_type, e.entity,
-            e.entity_id, e.position, epoch_us(e.stream_time) AS time,
-            CASE WHEN f.relation IN ('trace', 'message') THEN [{_PARTS}] END AS parts
-        FROM found AS f JOIN events AS e ON e.position = f.position
-        WHERE e.org = ? AND {may}
-        ORDER BY e.position, f.direction, f.relation, f.ref LIMIT {MAX_EDGES}
-        """,
-        [*walked, *(org, ref, ref.startswith("message:")), *(org, ref), org, *may_values],
-    )
-    return [_edge(ref, with_times(row, "time"), row["parts"]) for row in rows]
-
-
-def _edge(start: str, row: JsonObject, parts: Sequence[str | None] | None) -> JsonObject:
-    """A link as JSON. `start` is where the query began, `parts` the event's data that may name a trace or message."""
-    link = {name: value for name, value in row.items() if name != "parts"}
-    if parts is None:
-        return link
-    relation = link["relation"]
-    name = (link["ref"] if link["direction"] == "from" else start).removeprefix(f"{relation}:")
-    naming = [
-        part for part, text in zip(FROM, parts, strict=True) if (parsed(text) or {}).get(f"{relation}_id") == name
-    ]
-    return link | {"stated_in": naming or ["envelope"]}
-
-
-def _steps(cursor: duckdb.DuckDBPyConnection, org: str, caller: Caller, ref: str) -> list[JsonObject]:
-    """The events around `ref`, each once, in the order of the log, at most MAX_EDGES, with the role of each."""
-    may, may_values = _readable_events(org, caller)
-    walk, walked = around(org, ref, may, may_values)
-    rows = named_rows(
+    return named_rows(
         cursor,
         f"""
         {walk},
@@ -188,18 +165,49 @@ def _steps(cursor: duckdb.DuckDBPyConnection, org: str, caller: Caller, ref: str
             SELECT position, list(DISTINCT place) AS places,
                 list(DISTINCT relation) FILTER (relation IS NOT NULL) AS relations
             FROM seen GROUP BY position
+        ),
+        found AS (
+            SELECT 'from' AS direction, l.relation, l.ref, l.position
+            FROM lineage AS l WHERE l.position IN (SELECT position FROM up) AND l.org = ? AND l.ref <> ?
+                AND (NOT ? OR l.relation IN ('trace', 'correlation'))
+            UNION
+            SELECT 'to', l.relation, l.ref, l.position
+            FROM lineage AS l SEMI JOIN judging AS j ON j.position = l.position
+            WHERE l.org = ? AND l.ref <> ?
+            UNION
+            SELECT 'to', relation, NULL, position FROM down
+        ),
+        linked AS (
+            SELECT position, list([direction, relation, ref] ORDER BY direction, relation, ref) AS links,
+                bool_or(relation IN ('trace', 'message')) AS naming
+            FROM found GROUP BY position
         )
         SELECT e.event_id, e.type AS event_type, e.entity, e.entity_id, e.actor, e.trace_id, e.message_id, e.position,
             epoch_us(e.stream_time) AS time, o.places, o.relations,
             CASE e.type WHEN '{KnowledgeScored.name}' THEN (e.data->>'$.score')::INTEGER END AS score,
-            f.verdict, f.task AS case_task, f.query, f.outcome, f.reason
+            f.verdict, f.task AS case_task, f.query, f.outcome, f.reason,
+            n.links, CASE WHEN n.naming THEN [{_PARTS}] END AS parts
         FROM once AS o JOIN events AS e ON e.position = o.position LEFT JOIN feedback AS f ON f.position = o.position
+            LEFT JOIN linked AS n ON n.position = o.position
         WHERE e.org = ? AND {may} ORDER BY e.position LIMIT {MAX_EDGES}
         """,
-        [*walked, org, *may_values],
+        [*walked, *(org, ref, ref.startswith("message:")), *(org, ref), org, *may_values],
     )
-    tasks = _tasks(cursor, org, {row["entity_id"] for row in rows if row["entity"] == "knowledge"})
-    return [_step(ref, with_times(row, "time") | tasks.get(row["entity_id"], {})) for row in rows]
+
+
+def _edge(
+    start: str, event: JsonObject, direction: str, relation: str, ref: str | None, parts: Sequence[str | None] | None
+) -> JsonObject:
+    """A link as JSON. `start` is where the query began, `parts` the event's data that may name a trace or message."""
+    link: JsonObject = {"direction": direction, "relation": relation, "ref": event["entity_id"] if ref is None else ref}
+    link |= {name: event[name] for name in ("event_id", "event_type", "entity", "entity_id", "position", "time")}
+    if parts is None or relation not in ("trace", "message"):
+        return link
+    name = (link["ref"] if direction == "from" else start).removeprefix(f"{relation}:")
+    naming = [
+        part for part, text in zip(FROM, parts, strict=True) if (parsed(text) or {}).get(f"{relation}_id") == name
+    ]
+    return link | {"stated_in": naming or ["envelope"]}
 
 
 def _tasks(cursor: duckdb.DuckDBPyConnection, org: str, ids: Collection[str]) -> dict[str, JsonObject]:
@@ -224,14 +232,6 @@ def _step(ref: str, step: JsonObject) -> JsonObject:
     if task is not None:
         step["task"] = task
     return step if verdict is None else step | {"verdict": verdict, "case": case}
-
-
-def links(
-    cursor: duckdb.DuckDBPyConnection, org: str, caller: Caller, ref: str
-) -> tuple[list[JsonObject], list[JsonObject]] | None:
-    """The events around `ref` (_steps) and the links (_edges); None when nothing that the caller may read names it."""
-    steps = _steps(cursor, org, caller, ref)
-    return (steps, _edges(cursor, org, caller, ref)) if steps else None
 
 
 def refused_count(cursor: duckdb.DuckDBPyConnection) -> int:
