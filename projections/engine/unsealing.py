@@ -15,9 +15,11 @@ a hostile event can only get itself refused, and never causes a request that the
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from operator import attrgetter
 from typing import Any
 
 import orjson
@@ -46,6 +48,9 @@ from projections.fold_kit.decisions import Refusal
 
 log = structlog.get_logger(__name__)
 
+position_of = attrgetter("position")
+"""What events are ordered by."""
+
 MOST_NAMES = 4
 """Persons that the sealed values of one event may name. Our writers name one: the last of those it belongs to."""
 
@@ -60,8 +65,8 @@ class Opened:
     `erased` has, by position, the places of the values in an event whose key is destroyed.
     """
 
-    events: list[StoredEvent]
-    stored: list[StoredEvent]
+    events: Sequence[StoredEvent]
+    stored: Sequence[StoredEvent]
     failed: dict[int, tuple[str, str]]
     erased: dict[int, list[str]] = field(default_factory=dict)
 
@@ -91,17 +96,19 @@ class Sealed:
 
 
 def open_events(keyring: Keyring, events: list[StoredEvent]) -> Opened:
-    """Open the sealed values in consecutive events.
+    """Open the sealed values in events, which ascend by position.
 
     Raises what the vault raises (BrokerUnavailable, WrongMasterKey): then nothing may be folded. An invalid event
     raises nothing.
     """
     opened, sealed, failed = list(events), list[Sealed](), dict[int, tuple[str, str]]()
-    first = events[0].position if events else 0
+
+    def replace(event: StoredEvent, body: bytes) -> None:
+        opened[bisect_left(events, event.position, key=position_of)] = event._replace(body=body)
 
     def fails(event: StoredEvent, error: LedgerError) -> None:
         failed[event.position] = (error.code, error.message)
-        opened[event.position - first] = event._replace(body=_UNREADABLE)
+        replace(event, _UNREADABLE)
 
     for event, error in forgotten.unconfirmed(keyring, events):
         fails(event, error)
@@ -123,8 +130,7 @@ def open_events(keyring: Keyring, events: list[StoredEvent]) -> Opened:
     for each in sealed:
         erased_places = list[str]()
         try:
-            body = body_opened(each, look, erased_places.append)
-            opened[each.event.position - first] = each.event._replace(body=body)
+            replace(each.event, body_opened(each, look, erased_places.append))
         except KeyMissing as error:
             missing.setdefault(str(error.details["key"]), each.event.position)
             fails(each.event, not_verified(str(error.details["place"])))
