@@ -36,6 +36,14 @@ class Segment(NamedTuple):
         return f"{self.first:015d}-{self.last:015d}"
 
 
+def segment_of(name: str) -> Segment:
+    """The segment with this name. Raises ValueError."""
+    found = _NAME.fullmatch(name)
+    if found is None:
+        raise ValueError(f"{name!r} is not the name of a segment")
+    return Segment(int(found[1]), int(found[2]))
+
+
 def segments_in(directory: Path) -> list[Segment]:
     """The segments with a directory in `directory`, by position; none where that is missing."""
     try:
@@ -77,10 +85,14 @@ def remove(directory: Path) -> None:
     shutil.rmtree(leaving, ignore_errors=True)
 
 
-def set_aside(archive: Path, segment: Segment) -> None:
-    """Take a segment out of the archive. Its events stay beside it until they are written anew, or are removed by hand:
-    where the log itself is damaged, they may be all that is left."""
+def set_aside(archive: Path, segment: Segment, file: str = EVENTS) -> None:
+    """Take a segment out of the archive, or its columns alone where `file`, a path in the archive, is one of them.
+
+    Its events stay beside it until they are written anew: where the log is damaged too, they may be all that is left.
+    """
     remove(archive / COLUMNS / segment.name)
+    if file.startswith(f"{COLUMNS}/"):
+        return
     aside = archive / EVENTS / f"{segment.name}{_ASIDE}"
     shutil.rmtree(aside, ignore_errors=True)
     with contextlib.suppress(FileNotFoundError):

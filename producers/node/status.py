@@ -81,6 +81,7 @@ class NodeStatus:
             "views": views,
             "embeddings": asdict(feed.backlog.state) if feed.settings.embedding else None,
             "chain": of.integrity.status(),
+            "archive": await of.archiving.status() if of.archiving.kept else None,
             "refused": await view.ask(refused_count),
             "versions": {
                 "product": version("knowledge-ledger"),

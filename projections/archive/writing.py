@@ -136,7 +136,7 @@ def _decode(archive: Path, segment: Segment, files: NotaryFiles, keys: SigningKe
         events = events_in(read_events(archive, segment, manifest))
     except NotBelieved as error:
         log.warning("a segment of the archive is set aside, and made anew", file=error.file, why=error.reason)
-        set_aside(archive, segment)
+        set_aside(archive, segment, error.file)
         return 0
     write_columns(archive, segment, manifest["leaves"], DECODER_VERSION, decoded_ahead(parser, events), keys)
     return 1

@@ -1,0 +1,127 @@
+"""Archiving of a node: a loop that follows the notary, and has what is signed written to the archive.
+
+The archive saves time and holds no truth of its own. So nothing waits for it, it is written in a process of its own
+with a low priority, and a disk that is nearly full is left to the log.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+
+import structlog
+
+from kledger.contract.errors import InvalidPayload, LedgerError, ServiceFailed
+from ledger.archive.segments import ARCHIVE, EVENTS, gaps, segment_of, segments_in, set_aside
+from ledger.broker.access import BrokerAccess
+from ledger.event import JsonObject
+from ledger.integrity.notary import Notary
+from ledger.runtime.log_once import Outage
+from projections.archive.reading import Archive
+from projections.archive.writing import SEGMENT_EVENTS, is_due, write_in_own_process
+
+log = structlog.get_logger(__name__)
+
+VARIABLE = "KLEDGER_ARCHIVE_EVENTS"
+LOOK_SECONDS = 5.0
+ROOM_BYTES = 1024 * 1024 * 1024
+"""Free space below which nothing is archived."""
+_LONGEST_PAUSE = 60.0
+_MOST_NAMED = 20
+
+
+def segment_events_from_environment() -> int:
+    """Events in a segment of this node's archive; 0: it keeps none. Raises InvalidPayload."""
+    value = os.environ.get(VARIABLE, "").strip() or str(SEGMENT_EVENTS)
+    if not value.isdecimal() or int(value) > SEGMENT_EVENTS:
+        raise InvalidPayload(
+            f"{VARIABLE}={value[:40]} is no setting: write a number of events up to {SEGMENT_EVENTS}; 0 keeps no archive",
+            errors=[{"field": VARIABLE, "reason": f"is not a number from 0 to {SEGMENT_EVENTS}"}],
+        )
+    return int(value)
+
+
+class Archiving:
+    """Keeps the archive of one node, which alone writes it."""
+
+    def __init__(
+        self, access: BrokerAccess, data: Path, notary: Notary, size: int, *, look_seconds: float = LOOK_SECONDS
+    ) -> None:
+        self._access, self._data, self._notary, self._size = access, data, notary, size
+        self._look_seconds = look_seconds
+        self._wake = asyncio.Event()
+        self._outage = Outage("archiving pauses", "archiving goes on", log)
+        self._named: list[JsonObject] = []
+        self.trouble: str | None = None
+        """Why nothing is archived at present; None while all is well."""
+
+    @property
+    def kept(self) -> bool:
+        """Whether this node has an archive."""
+        return bool(self._size)
+
+    def open(self) -> Archive | None:
+        """The archive as it is now, to read from; None for a node without one."""
+        return Archive(self._data) if self._size else None
+
+    async def run(self) -> None:
+        """Archive what is signed, until cancelled."""
+        pause = self._look_seconds
+        while True:
+            try:
+                await self._write()
+                self.trouble, pause = None, self._look_seconds
+                self._outage.over()
+            except (LedgerError, OSError) as error:
+                self.trouble = error.message if isinstance(error, LedgerError) else str(error)
+                self._outage.met(self.trouble)
+                pause = min(pause * 2, _LONGEST_PAUSE)
+            try:
+                async with asyncio.timeout(pause):
+                    await self._wake.wait()
+            except TimeoutError:
+                continue
+            self._wake.clear()
+
+    async def leave_out(self, damaged: Sequence[JsonObject]) -> None:
+        """Take segments that a reader did not believe out of the archive, so that they are made anew."""
+        for each in damaged:
+            log.warning("a segment of the archive is made anew", file=each["file"], why=each["reason"])
+            await asyncio.to_thread(set_aside, self._data / ARCHIVE, segment_of(each["segment"]), each["file"])
+        self._named = [*self._named, *damaged][-_MOST_NAMED:]
+        if damaged:
+            self._wake.set()
+
+    async def status(self) -> JsonObject:
+        """How far the log is archived, what that takes on the disk, what was left out, and why there is not more."""
+        segments = await asyncio.to_thread(segments_in, self._data / ARCHIVE / EVENTS)
+        end = segments[-1].last if segments else 0
+        first_gap = next(gaps(segments, 1, end), None)
+        return {
+            "position": end if first_gap is None else first_gap.first - 1,
+            "segments": len(segments),
+            "bytes": await asyncio.to_thread(_bytes_in, self._data / ARCHIVE),
+            "damaged": list(self._named),
+            "trouble": self.trouble,
+        }
+
+    async def _write(self) -> None:
+        """Write what is due. Raises ServiceFailed, BrokerUnavailable, LogGap, OSError."""
+        certified = self._notary.certified
+        if not self._size or certified is None:
+            return
+        if not await asyncio.to_thread(is_due, self._data, certified.position, self._size):
+            return
+        if shutil.disk_usage(self._data).free < ROOM_BYTES:
+            raise ServiceFailed(
+                f"nothing is archived while the disk of {self._data} has less than {ROOM_BYTES // 2**20} MiB free"
+            )
+        written = await write_in_own_process(self._access, self._data, certified.position, self._size)
+        log.info("archived", segments=written.segments, columns=written.columns, position=certified.position)
+
+
+def _bytes_in(directory: Path) -> int:
+    return sum(Path(folder, file).stat().st_size for folder, _, files in os.walk(directory) for file in files)
