@@ -2,7 +2,7 @@
 
 Ours: every DuckDB view folded by `projections.live.rebuild` in its own process, up to the last checkpoint. Bare: the
 fastest way to read the same stream with the bare client, which only counts. In turns; the ratio is that of the
-medians. `--events N` (KLEDGER_BENCH_EVENTS), `--memory` (KLEDGER_BENCH_MEMORY=1) also compares the peak memory
+medians. Then the same from the archive (ledger/archive), written before, and its bytes beside the log's. `--events N` (KLEDGER_BENCH_EVENTS), `--memory` (KLEDGER_BENCH_MEMORY=1) also compares the peak memory
 with that at five times the events. For a profile see `bench/profile.py`.
 """
 
@@ -33,7 +33,10 @@ from ledger.broker.access import BrokerAccess
 from ledger.broker.server import EmbeddedServer
 from ledger.broker.stream_setup import ensure_stream
 from ledger.event import NewEvent
+from ledger.integrity.notary import Notary
+from ledger.integrity.notary_start import NotaryFiles
 from ledger.store.jetstream import JetStreamLedger
+from projections.archive.writing import SEGMENT_EVENTS, write_in_own_process
 from projections.live.files import discard
 from projections.live.rebuild import Rebuilt, rebuild_in_own_process
 
@@ -42,6 +45,7 @@ MORE = 5
 ROUNDS = 3
 APPEND = 10_000
 LOOK_EVERY_S = 0.02
+SIGNED_WITHIN_S = 600.0
 
 
 @asynccontextmanager
@@ -84,13 +88,33 @@ class Measured:
     peak: int | None
 
 
-async def rebuild(access: BrokerAccess, path: Path) -> Measured:
-    """Rebuild every view into a temporary file."""
+async def archive(access: BrokerAccess, data: Path, events: int) -> None:
+    """Have a notary sign the log, and archive it in the directory `data`."""
+    ledger = await JetStreamLedger.connect(access, role="reader")
+    notary = Notary(ledger, NotaryFiles.of(data))
+    signing = asyncio.create_task(notary.run())
+    try:
+        signed = (await notary.certify(events, timeout=SIGNED_WITHIN_S)).position
+    finally:
+        signing.cancel()
+        await asyncio.gather(signing, return_exceptions=True)
+        await notary.close()
+        await ledger.close()
+    await write_in_own_process(access, data, signed, min(SEGMENT_EVENTS, events))
+
+
+def bytes_in(directory: Path) -> int:
+    """The bytes of all files in a directory."""
+    return sum(path.stat().st_size for path in directory.rglob("*") if path.is_file())
+
+
+async def rebuild(access: BrokerAccess, path: Path, data: Path | None = None) -> Measured:
+    """Rebuild every view into a temporary file; from the archive in `data`, where one is named."""
     peak: list[int] = []
     watching = asyncio.create_task(watch_memory(peak))
     began = time.perf_counter()
     try:
-        rebuilt = await rebuild_in_own_process(access, path, None)
+        rebuilt = await rebuild_in_own_process(access, path, None, data=data)
         seconds = time.perf_counter() - began
     finally:
         watching.cancel()
@@ -135,12 +159,16 @@ async def measure(events: int, memory: bool) -> list[dict[str, Any]]:
             try:
                 await bare_read(client, "warm", min(events, 10_000))
                 raw, ours = [], []
+                data = Path(directory)
+                await archive(access, data, events)
+                archived = []
                 for turn in range(ROUNDS):
                     raw.append(await bare_read(client, f"bare{turn}", events))
                     ours.append(await rebuild(access, file))
+                    archived.append(await rebuild(access, file, data))
             finally:
                 await client.close()
-            rows = [_rate_row(events, ours, raw)]
+            rows = [_rate_row(events, ours, raw), _archive_row(events, archived, ours, raw), _bytes_row(events, data)]
             if memory:
                 await append(access, events_ahead, events * (MORE - 1))
                 rows.append(_memory_row(events, ours, await rebuild(access, file)))
@@ -159,6 +187,37 @@ def _rate_row(events: int, ours: list[Measured], raw: list[float]) -> dict[str, 
         "target": ">= 0.3",
         "note": f"bare: reading alone, inbox, {REQUEST:,} a request; {events:,} events of 1 KB, medians of {ROUNDS}; "
         f"{whole:.1f} s with process start and digest",
+    }
+
+
+def _archive_row(events: int, ours: list[Measured], from_log: list[Measured], raw: list[float]) -> dict[str, Any]:
+    mine, bare = statistics.median(one.rebuilt.rate for one in ours), statistics.median(raw)
+    if {one.rebuilt.digest for one in ours} != {one.rebuilt.digest for one in from_log}:
+        raise RuntimeError("the views from the archive are not those from the log: nothing is compared")
+    read, peaks = ours[0].rebuilt.archive["events"], [one.peak for one in ours if one.peak is not None]
+    return {
+        "row": "rebuild of every DuckDB view, from the archive",
+        "ours": mine,
+        "raw": bare,
+        "unit": "events/s",
+        "ratio": mine / bare,
+        "target": ">= 0.7",
+        "note": f"bare: reading the log alone, as above; {read:,} of {events:,} events are archived, equal digests; "
+        f"peak memory {max(peaks, default=0) / 2**20:,.0f} MiB",
+    }
+
+
+def _bytes_row(events: int, data: Path) -> dict[str, Any]:
+    kept, log = bytes_in(data / "archive") / events, bytes_in(data / "broker") / events
+    parts = ", ".join(f"{name} {bytes_in(data / 'archive' / name) / events:,.0f}" for name in ("events", "columns"))
+    return {
+        "row": "archive on the disk, beside the log",
+        "ours": kept,
+        "raw": log,
+        "unit": "bytes/event",
+        "ratio": kept / log,
+        "target": "",
+        "note": parts,
     }
 
 

@@ -27,7 +27,7 @@ log = structlog.get_logger(__name__)
 
 VARIABLE = "KLEDGER_ARCHIVE_EVENTS"
 LOOK_SECONDS = 5.0
-ROOM_BYTES = 1024 * 1024 * 1024
+ROOM_BYTES = 256 * 1024 * 1024
 """Free space below which nothing is archived."""
 _LONGEST_PAUSE = 60.0
 _MOST_NAMED = 20

@@ -15,6 +15,7 @@ from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
+from operator import attrgetter
 
 import numpy as np
 import pyarrow as pa
@@ -25,7 +26,7 @@ from ledger.event import Fact, StoredEvent
 from ledger.events import FACTS
 from projections.engine.canonical_check import is_canonical
 from projections.engine.model_check import canonical_body, validated
-from projections.engine.unsealing import Opened, position_of
+from projections.engine.unsealing import Opened
 from projections.fold_kit.decisions import CANDIDATES, Candidate, Refusal, as_candidates
 from projections.fold_kit.envelopes import NOTHING, USED_ATTRIBUTES, data_as_json, envelope_columns, narrow
 from projections.fold_kit.parser import Parser
@@ -38,6 +39,7 @@ from projections.views.lineage.links import links
 # The parser's memory is bounded, and a body is copied several times on its way into columns.
 _PARSED_AT_ONCE = 16 * 1024 * 1024
 
+_position = attrgetter("position")
 _RAW = ("position", "stored_us", "subject", "name", "body")
 
 
@@ -142,7 +144,7 @@ def _parse(
         rows = _whole(fact, parser.select(_select(fact, is_canonical(fact)), raw=raw))
         positions = rows["unproven"].drop_null().to_pylist()
         if positions:
-            unproven += [events[bisect_left(events, at, key=position_of)] for at in positions]
+            unproven += [events[bisect_left(events, at, key=_position)] for at in positions]
             rows = rows.filter(pc.is_null(rows["unproven"]))
         parsed[fact] = rows.drop_columns("unproven")
     return parsed, unproven

@@ -15,11 +15,9 @@ a hostile event can only get itself refused, and never causes a request that the
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from operator import attrgetter
 from typing import Any
 
 import orjson
@@ -47,9 +45,6 @@ from projections.engine import forgotten
 from projections.fold_kit.decisions import Refusal
 
 log = structlog.get_logger(__name__)
-
-position_of = attrgetter("position")
-"""What events are ordered by."""
 
 MOST_NAMES = 4
 """Persons that the sealed values of one event may name. Our writers name one: the last of those it belongs to."""
@@ -101,14 +96,13 @@ def open_events(keyring: Keyring, events: list[StoredEvent]) -> Opened:
     Raises what the vault raises (BrokerUnavailable, WrongMasterKey): then nothing may be folded. An invalid event
     raises nothing.
     """
-    opened, sealed, failed = list(events), list[Sealed](), dict[int, tuple[str, str]]()
-
-    def replace(event: StoredEvent, body: bytes) -> None:
-        opened[bisect_left(events, event.position, key=position_of)] = event._replace(body=body)
+    first = events[0].position if events else 0
+    opened = {event.position - first: event for event in events}
+    sealed, failed = list[Sealed](), dict[int, tuple[str, str]]()
 
     def fails(event: StoredEvent, error: LedgerError) -> None:
         failed[event.position] = (error.code, error.message)
-        replace(event, _UNREADABLE)
+        opened[event.position - first] = event._replace(body=_UNREADABLE)
 
     for event, error in forgotten.unconfirmed(keyring, events):
         fails(event, error)
@@ -130,7 +124,8 @@ def open_events(keyring: Keyring, events: list[StoredEvent]) -> Opened:
     for each in sealed:
         erased_places = list[str]()
         try:
-            replace(each.event, body_opened(each, look, erased_places.append))
+            body = body_opened(each, look, erased_places.append)
+            opened[each.event.position - first] = each.event._replace(body=body)
         except KeyMissing as error:
             missing.setdefault(str(error.details["key"]), each.event.position)
             fails(each.event, not_verified(str(error.details["place"])))
@@ -146,7 +141,7 @@ def open_events(keyring: Keyring, events: list[StoredEvent]) -> Opened:
             one=next(iter(missing)),
             first=min(missing.values()),
         )
-    return Opened(opened, events, failed, erased)
+    return Opened(list(opened.values()), events, failed, erased)
 
 
 def sealed_in(event: StoredEvent) -> Sealed | None:

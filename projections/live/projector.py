@@ -112,6 +112,7 @@ class Projector:
                 finally:
                     instance.caught_up()
                     await self._view.moved()
+                log.info("the view is folded from the archive", position=instance.position, read=archive.events)
                 self._since_checkpoint += CHECKPOINT_EVERY_EVENTS
                 await self._checkpoint(instance)
 

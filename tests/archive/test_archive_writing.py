@@ -20,7 +20,7 @@ LOG = stored([saved(f"k{at}") for at in range(10)])
 
 
 def segments(data: Path) -> list[tuple[int, int]]:
-    return [tuple(segment) for segment in segments_in(data / "archive" / "events")]
+    return [(segment.first, segment.last) for segment in segments_in(data / "archive" / "events")]
 
 
 async def test_whole_segments_of_what_is_signed_are_written_and_the_rest_waits(tmp_path: Path) -> None:
