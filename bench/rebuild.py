@@ -2,8 +2,9 @@
 
 Ours: every DuckDB view folded by `projections.live.rebuild` in its own process, up to the last checkpoint. Bare: the
 fastest way to read the same stream with the bare client, which only counts. In turns; the ratio is that of the
-medians. Then the same from the archive (ledger/archive), written before, and its bytes beside the log's. `--events N` (KLEDGER_BENCH_EVENTS), `--memory` (KLEDGER_BENCH_MEMORY=1) also compares the peak memory
-with that at five times the events. For a profile see `bench/profile.py`.
+medians. Then the same from the archive (ledger/archive), which was written before, and its bytes beside the log's.
+`--events N` (KLEDGER_BENCH_EVENTS), `--memory` (KLEDGER_BENCH_MEMORY=1) also compares the peak memory with that at five
+times the events. For a profile see `bench/profile.py`.
 """
 
 from __future__ import annotations

@@ -10,6 +10,7 @@ next writer, and is never read.
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import os
 import re
 import shutil
@@ -17,6 +18,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
+
+from kledger.contract.errors import ServiceFailed
 
 ARCHIVE, EVENTS, COLUMNS = "archive", "events", "columns"
 EVENT_FILE = "events.parquet"
@@ -74,6 +77,18 @@ def whole_directory(directory: Path, *, over: bool = False) -> Iterator[Path]:
     except BaseException:
         shutil.rmtree(draft, ignore_errors=True)
         raise
+
+
+@contextmanager
+def only_writer(archive: Path) -> Iterator[None]:
+    """Lock the archive for one writer: that of a killed node may still be at work. Raises ServiceFailed, OSError."""
+    archive.mkdir(exist_ok=True, mode=0o700)
+    with os.fdopen(os.open(archive / "lock", os.O_WRONLY | os.O_CREAT, 0o600), "w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            raise ServiceFailed("another process still writes the archive") from error
+        yield
 
 
 def remove(directory: Path) -> None:

@@ -38,7 +38,7 @@ def segment_events_from_environment() -> int:
     value = os.environ.get(VARIABLE, "").strip() or str(SEGMENT_EVENTS)
     if not value.isdecimal() or int(value) > SEGMENT_EVENTS:
         raise InvalidPayload(
-            f"{VARIABLE}={value[:40]} is no setting: write a number of events up to {SEGMENT_EVENTS}; 0 keeps no archive",
+            f"{VARIABLE}={value[:40]} is no setting: write a number of events up to {SEGMENT_EVENTS}, or 0",
             errors=[{"field": VARIABLE, "reason": f"is not a number from 0 to {SEGMENT_EVENTS}"}],
         )
     return int(value)
@@ -47,11 +47,8 @@ def segment_events_from_environment() -> int:
 class Archiving:
     """Keeps the archive of one node, which alone writes it."""
 
-    def __init__(
-        self, access: BrokerAccess, data: Path, notary: Notary, size: int, *, look_seconds: float = LOOK_SECONDS
-    ) -> None:
+    def __init__(self, access: BrokerAccess, data: Path, notary: Notary, size: int) -> None:
         self._access, self._data, self._notary, self._size = access, data, notary, size
-        self._look_seconds = look_seconds
         self._wake = asyncio.Event()
         self._outage = Outage("archiving pauses", "archiving goes on", log)
         self._named: list[JsonObject] = []
@@ -69,11 +66,11 @@ class Archiving:
 
     async def run(self) -> None:
         """Archive what is signed, until cancelled."""
-        pause = self._look_seconds
+        pause = LOOK_SECONDS
         while True:
             try:
                 await self._write()
-                self.trouble, pause = None, self._look_seconds
+                self.trouble, pause = None, LOOK_SECONDS
                 self._outage.over()
             except (LedgerError, OSError) as error:
                 self.trouble = error.message if isinstance(error, LedgerError) else str(error)

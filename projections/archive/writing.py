@@ -27,6 +27,7 @@ from ledger.archive.segments import (
     Segment,
     forget_aside,
     gaps,
+    only_writer,
     remove_drafts,
     segments_in,
     set_aside,
@@ -91,12 +92,12 @@ async def write_in_own_process(access: BrokerAccess, data: Path, signed: int, si
 async def write_due(ledger: Ledger, data: Path, signed: int, size: int) -> Written:
     """Write the events up to position `signed` that are in no segment, in segments of `size`, and missing columns.
 
-    Raises NotBelieved, OSError, LogGap, BrokerUnavailable, UnsafeKeyFile.
+    Raises ServiceFailed (another one writes), NotBelieved, OSError, LogGap, BrokerUnavailable, UnsafeKeyFile.
     """
     archive, files = data / ARCHIVE, NotaryFiles.of(data)
     keys, segments, columns = SigningKeys(files.keys), 0, 0
-    remove_drafts(archive)
-    with contextlib.closing(Parser()) as parser:
+    with only_writer(archive), contextlib.closing(Parser()) as parser:
+        remove_drafts(archive)
         for stretch in stretches(segments_in(archive / EVENTS), signed, size):
             async with contextlib.aclosing(_pieces(ledger, stretch, size)) as pieces:
                 async for events in pieces:

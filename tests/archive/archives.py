@@ -54,4 +54,4 @@ async def folded(
 
 def files_of(data: Path) -> list[Path]:
     """Every file of the archive."""
-    return sorted(path for path in (data / "archive").rglob("*") if path.is_file())
+    return sorted(path for path in (data / "archive").rglob("*") if path.is_file() and path.name != "lock")
