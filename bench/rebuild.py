@@ -37,7 +37,8 @@ from ledger.event import NewEvent
 from ledger.integrity.notary import Notary
 from ledger.integrity.notary_start import NotaryFiles
 from ledger.store.jetstream import JetStreamLedger
-from projections.archive.writing import SEGMENT_EVENTS, write_in_own_process
+from projections.archive.process import write_in_own_process
+from projections.archive.writing import SEGMENT_EVENTS
 from projections.live.files import discard
 from projections.live.rebuild import Rebuilt, rebuild_in_own_process
 

@@ -20,8 +20,9 @@ from ledger.broker.access import BrokerAccess
 from ledger.event import JsonObject
 from ledger.integrity.notary import Notary
 from ledger.runtime.log_once import Outage
+from projections.archive.process import write_in_own_process
 from projections.archive.reading import Archive
-from projections.archive.writing import SEGMENT_EVENTS, is_due, write_in_own_process
+from projections.archive.writing import SEGMENT_EVENTS, is_due
 
 log = structlog.get_logger(__name__)
 

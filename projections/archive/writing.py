@@ -1,22 +1,19 @@
 """Archive writer: whatever is signed of the log and not in the archive yet is written, segment by segment.
 
-It runs in a process of its own with a low priority: it reads the log once more, and nobody waits for it. A kill at any
-moment leaves whole segments, and a draft that the next run removes.
+A kill at any moment leaves whole segments, and a draft that the next run removes.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-import os
 from collections.abc import AsyncGenerator, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 
 import orjson
 import structlog
 
-from kledger.contract.errors import ServiceFailed
 from ledger.archive.event_file import events_in
 from ledger.archive.events import read_events, read_events_manifest, write_events
 from ledger.archive.manifest import NAME, NotBelieved
@@ -32,13 +29,9 @@ from ledger.archive.segments import (
     segments_in,
     set_aside,
 )
-from ledger.broker.access import BrokerAccess
-from ledger.broker.subprocess_job import Progress, access_read, access_told, carry_out, in_own_process
-from ledger.event import JsonObject, StoredEvent
+from ledger.event import StoredEvent
 from ledger.integrity.notary_start import NotaryFiles
 from ledger.integrity.signing_keys import SigningKeys, public_keys
-from ledger.runtime.logs import log_to_stderr
-from ledger.store.jetstream import JetStreamLedger
 from ledger.stream import Ledger
 from projections.archive.columns import decoded_ahead, write_columns
 from projections.archive.decoder_version import DECODER_VERSION
@@ -50,7 +43,6 @@ SEGMENT_EVENTS = 50_000
 SEGMENT_BYTES = 64 * 1024 * 1024
 """Bodies of a segment: it is folded as one batch, and one more is read meanwhile."""
 _READ_EVENTS = 5_000
-_PRIORITY = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,13 +72,6 @@ def is_due(data: Path, signed: int, size: int) -> bool:
     archive = data / ARCHIVE
     segments = segments_in(archive / EVENTS)
     return any(stretches(segments, signed, size)) or bool(undecoded(archive))
-
-
-async def write_in_own_process(access: BrokerAccess, data: Path, signed: int, size: int) -> Written:
-    """Write what is due, in a process of its own. Raises ServiceFailed, LogGap, BrokerUnavailable, UnsafeKeyFile."""
-    order = {"broker": access_told(access, "reader"), "data": str(data), "signed": signed, "size": size}
-    written = await in_own_process("projections.archive.writing", order, lambda _done, _total, _rate: None)
-    return Written(**written)
 
 
 async def write_due(ledger: Ledger, data: Path, signed: int, size: int) -> Written:
@@ -148,21 +133,3 @@ def _decoder_of(archive: Path, segment: Segment) -> object:
         return orjson.loads((archive / COLUMNS / segment.name / NAME).read_bytes())["decoder"]
     except (OSError, ValueError, KeyError, TypeError):
         return None
-
-
-async def _write(order: JsonObject, _progress: Progress) -> JsonObject:
-    os.nice(_PRIORITY)
-    ledger = await JetStreamLedger.connect(access_read(order["broker"]), role="reader", name="kledger-archive")
-    try:
-        return asdict(await write_due(ledger, Path(order["data"]), order["signed"], order["size"]))
-    except NotBelieved as error:
-        raise ServiceFailed(f"{error.file}: {error.reason}") from error
-    except OSError as error:
-        raise ServiceFailed(f"it cannot be written: {error.strerror or error}") from error
-    finally:
-        await ledger.close()
-
-
-if __name__ == "__main__":
-    log_to_stderr()  # stdout is for the result
-    asyncio.run(carry_out(_write))

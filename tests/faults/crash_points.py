@@ -31,7 +31,7 @@ def install(argv: list[str]) -> None:
         _in_vectors(_Points("vectors"))
     elif "projections.live.rebuild" in argv:
         _in_folds(_Points("rebuild"))
-    elif "projections.archive.writing" in argv:
+    elif "projections.archive.process" in argv:
         _in_the_archive(_Points("archive"))
     else:
         points = _Points("node")

@@ -10,7 +10,7 @@ import os
 import sys
 
 _OURS = (
-    *("producers.cli.main", "projections.archive.writing", "projections.live.rebuild"),
+    *("producers.cli.main", "projections.archive.process", "projections.live.rebuild"),
     "projections.vectors.process",
 )
 
