@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from ledger.archive.event_file import SegmentWriter, events_in, events_of
+from ledger.archive.event_file import SegmentWriter, events_of, file_digest, read_segment
 from ledger.archive.manifest import NotBelieved, checked_content, read_manifest, write_manifest
 from ledger.archive.segments import EVENT_FILE, EVENTS, Segment, whole_directory
 from ledger.event import JsonObject, StoredEvent
@@ -46,20 +46,27 @@ def write_events(archive: Path, events: list[StoredEvent], signed: Sequence[byte
         except BaseException:
             writer.abandon()
             raise
-        content = (draft / EVENT_FILE).read_bytes()
-        if leaf_hashes(events_in(events_of(content))) != leaves:
+        if not _reads_back(draft / EVENT_FILE, leaves):
             raise NotBelieved(f"{EVENTS}/{segment.name}/{EVENT_FILE}", "it was read back with other events")
         manifest: JsonObject = {
             "part": EVENTS,
             "first": segment.first,
             "last": segment.last,
-            "sha256": hashlib.sha256(content).hexdigest(),
-            "bytes": len(content),
+            "sha256": file_digest(draft / EVENT_FILE),
             "leaves": leaves_digest(leaves),
-            "latest_stored_ns": max(event.stored_ns for event in events),
         }
         write_manifest(draft, manifest, keys)
     return segment
+
+
+def _reads_back(path: Path, leaves: Sequence[bytes]) -> bool:
+    """Whether the events in a file have these leaves, in lists so that they are not in memory twice."""
+    at = 0
+    for kept in read_segment(path):
+        if leaf_hashes(each.event for each in kept) != leaves[at : at + len(kept)]:
+            return False
+        at += len(kept)
+    return at == len(leaves)
 
 
 def read_events_manifest(

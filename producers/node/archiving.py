@@ -7,6 +7,7 @@ with a low priority, and a disk that is nearly full is left to the log.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import shutil
 from collections.abc import Sequence
@@ -53,6 +54,8 @@ class Archiving:
         self._wake = asyncio.Event()
         self._outage = Outage("archiving pauses", "archiving goes on", log)
         self._named: list[JsonObject] = []
+        self._unsure = True  # whether all segments have their columns
+        self._there: JsonObject = {"position": 0, "segments": 0, "bytes": 0}
         self.trouble: str | None = None
         """Why nothing is archived at present; None while all is well."""
 
@@ -68,6 +71,7 @@ class Archiving:
     async def run(self) -> None:
         """Archive what is signed, until cancelled."""
         pause = LOOK_SECONDS
+        self._there = await asyncio.to_thread(_measured, self._data / ARCHIVE)
         while True:
             try:
                 await self._write()
@@ -89,37 +93,47 @@ class Archiving:
         for each in damaged:
             log.warning("a segment of the archive is made anew", file=each["file"], why=each["reason"])
             await asyncio.to_thread(set_aside, self._data / ARCHIVE, segment_of(each["segment"]), each["file"])
-        self._named = [*self._named, *damaged][-_MOST_NAMED:]
         if damaged:
+            self._named = [*self._named, *damaged][-_MOST_NAMED:]
+            self._there = await asyncio.to_thread(_measured, self._data / ARCHIVE)
+            self._unsure = True
             self._wake.set()
 
-    async def status(self) -> JsonObject:
+    def status(self) -> JsonObject:
         """How far the log is archived, what that takes on the disk, what was left out, and why there is not more."""
-        segments = await asyncio.to_thread(segments_in, self._data / ARCHIVE / EVENTS)
-        end = segments[-1].last if segments else 0
-        first_gap = next(gaps(segments, 1, end), None)
-        return {
-            "position": end if first_gap is None else first_gap.first - 1,
-            "segments": len(segments),
-            "bytes": await asyncio.to_thread(_bytes_in, self._data / ARCHIVE),
-            "damaged": list(self._named),
-            "trouble": self.trouble,
-        }
+        return {**self._there, "damaged": list(self._named), "trouble": self.trouble}
 
     async def _write(self) -> None:
         """Write what is due. Raises ServiceFailed, BrokerUnavailable, LogGap, OSError."""
         certified = self._notary.certified
         if not self._size or certified is None:
             return
-        if not await asyncio.to_thread(is_due, self._data, certified.position, self._size):
-            return
+        unsure, self._unsure = self._unsure, False
+        try:
+            if await asyncio.to_thread(is_due, self._data, certified.position, self._size, columns=unsure):
+                await self._write_to(certified.position)
+        except BaseException:
+            self._unsure = True
+            raise
+
+    async def _write_to(self, position: int) -> None:
         if shutil.disk_usage(self._data).free < ROOM_BYTES:
             raise ServiceFailed(
                 f"nothing is archived while the disk of {self._data} has less than {ROOM_BYTES // 2**20} MiB free"
             )
-        written = await write_in_own_process(self._access, self._data, certified.position, self._size)
-        log.info("archived", segments=written.segments, columns=written.columns, position=certified.position)
+        written = await write_in_own_process(self._access, self._data, position, self._size)
+        self._there = await asyncio.to_thread(_measured, self._data / ARCHIVE)
+        log.info("archived", segments=written.segments, columns=written.columns, position=position)
 
 
-def _bytes_in(directory: Path) -> int:
-    return sum(Path(folder, file).stat().st_size for folder, _, files in os.walk(directory) for file in files)
+def _measured(archive: Path) -> JsonObject:
+    """The last position before a gap, the number of segments, and the bytes of all files."""
+    segments = segments_in(archive / EVENTS)
+    end = segments[-1].last if segments else 0
+    gap = next(gaps(segments, 1, end), None)
+    size = 0
+    for folder, _, files in os.walk(archive):
+        for file in files:
+            with contextlib.suppress(OSError):  # gone meanwhile
+                size += Path(folder, file).stat().st_size
+    return {"position": end if gap is None else gap.first - 1, "segments": len(segments), "bytes": size}

@@ -11,8 +11,14 @@ from importlib.metadata import version
 from projections.engine.schema_version import files_of, version_of
 
 SOURCES = (
-    *("kledger.contract", "ledger.event", "ledger.events", "ledger.item_status", "ledger.readers", "ledger.wire"),
-    *("ledger.privacy.personal", "ledger.privacy.sealed", "projections.archive.columns", "projections.engine.decode"),
+    *("kledger.contract", "ledger.event", "ledger.events", "ledger.item_status", "ledger.new_item", "ledger.readers"),
+    *(
+        "ledger.wire",
+        "ledger.privacy.personal",
+        "ledger.privacy.sealed",
+        "projections.archive.columns",
+        "projections.engine.decode",
+    ),
     *("projections.engine.canonical_check", "projections.engine.model_check", "projections.engine.unsealing"),
     *("projections.engine.forgotten", "projections.fold_kit"),
 )

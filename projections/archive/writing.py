@@ -67,11 +67,10 @@ def undecoded(archive: Path) -> list[Segment]:
     return [segment for segment in segments_in(archive / EVENTS) if _decoder_of(archive, segment) != DECODER_VERSION]
 
 
-def is_due(data: Path, signed: int, size: int) -> bool:
-    """Whether there is anything to write."""
+def is_due(data: Path, signed: int, size: int, *, columns: bool = True) -> bool:
+    """Whether there is anything to write; without `columns` only whether there are events, which is faster to see."""
     archive = data / ARCHIVE
-    segments = segments_in(archive / EVENTS)
-    return any(stretches(segments, signed, size)) or bool(undecoded(archive))
+    return any(stretches(segments_in(archive / EVENTS), signed, size)) or (columns and bool(undecoded(archive)))
 
 
 async def write_due(ledger: Ledger, data: Path, signed: int, size: int) -> Written:
