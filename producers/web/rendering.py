@@ -62,12 +62,19 @@ def page(visit: Visit, template: str, code: int = 200, **context: object) -> HTM
             visit=visit,
             session=session,
             notices=session.take_notices() if session else [],
+            lacking=_lacking(context),
             ago=lambda value: ago(value, words),
             version=version("knowledge-ledger"),
             **context,
         )
     )
     return HTMLResponse(text, code, headers=OF_A_PAGE)
+
+
+def _lacking(context: Mapping[str, object]) -> list[Mapping[str, str]]:
+    """What the answers that a page is made of lack, each part once."""
+    answers = [value for value in context.values() if isinstance(value, dict)]
+    return list({each["part"]: each for answer in answers for each in answer.get("degraded") or ()}.values())
 
 
 def back_to(visit: Visit, address: str | None = None) -> Response:
