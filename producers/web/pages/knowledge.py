@@ -86,7 +86,7 @@ async def _list(visit: Visit, narrowed: Narrowed, place: tuple[str, str, str] | 
         revises=[may_revise(session, item) for item in shown.items],
         facets=_facets(narrowed, facets),
         chosen=visit.one_of("chosen", ("page",), ""),
-        choose_all=with_query(narrowed.path, {**visit.request.query_params, **narrowed.stated}, chosen="page"),
+        choose_all=with_query(narrowed.path, {**visit.request.query_params, **narrowed.in_address()}, chosen="page"),
         statuses=STATUSES,
         scores=SCORES,
         sorts=SORTS,
