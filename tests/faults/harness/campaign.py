@@ -27,7 +27,7 @@ from tests.journeys.running_node import ROOT, RunningNode, caught_up, head, runn
 INJECT = Path(__file__).parents[1] / "inject"
 POINTS_A_LOG = 20
 """After so many points the log begins anew, so that replaying it stays short."""
-ARCHIVE_EVENTS = "10"
+ARCHIVE_EVENTS = "30"
 """Events in a segment of the archive, so that there are many."""
 REACHED_WITHIN = 20.0
 PATIENCE = 300.0
