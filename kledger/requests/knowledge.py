@@ -11,7 +11,7 @@ from kledger.contract.bounds import (
     Description,
     Document,
     ModelName,
-    NewId,
+    NewItemId,
     Priority,
     Reason,
     ResourceIds,
@@ -149,7 +149,7 @@ class SaveRequest(Referring):
     is a memory of a layer; `supersedes` names the item of which it is a later version.
     """
 
-    id: NewId | None = None
+    id: NewItemId | None = None
     message_id: Short | None = None
     trace_id: Short | None = None
     type: KnowledgeType | None = None

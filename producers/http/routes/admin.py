@@ -6,6 +6,7 @@ from datetime import datetime
 
 from fastapi import APIRouter
 from fastapi.routing import APIRoute
+from starlette.requests import Request
 
 from kledger.answers.admin import (
     Attach,
@@ -19,6 +20,7 @@ from kledger.answers.admin import (
     Ready,
     Relations,
     Table,
+    WhoAmI,
 )
 from kledger.answers.models import ModelsOfNode
 from kledger.requests.admin import (
@@ -30,6 +32,7 @@ from kledger.requests.admin import (
     VerifyRequest,
 )
 from producers.http.answers import Json, ReadJson, documented
+from producers.http.identity import who
 from producers.http.parameters import Fresh, Who, moment_or_position
 from producers.http.routing import router as new_router
 from producers.operations.admin import jobs as admin
@@ -39,7 +42,18 @@ from producers.operations.desk import Desk
 
 def routes(desk: Desk) -> list[APIRouter]:
     """The routers of this family."""
-    return [_admin(desk), _health(desk)]
+    return [_admin(desk), _health(desk), _who()]
+
+
+def _who() -> APIRouter:
+    router = new_router("admin")
+
+    @router.get("/api/whoami", responses=documented(WhoAmI, 403))
+    async def whoami(request: Request) -> Json:
+        """As whom the node takes the caller, by the token and the headers of the request."""
+        return Json(await who(request))
+
+    return router
 
 
 def _admin(desk: Desk) -> APIRouter:
