@@ -3,21 +3,24 @@
 Requests are stateless: there are no sessions and no open streams, so that any node behind a proxy may answer, and
 nothing is held when a node stops. Identity headers are forwarded to HTTP with each call, so that tokens, identities,
 limits and errors are those of HTTP; one tool call counts as one request.
+
+The SDK is loaded by the first request, in a thread: it takes a tenth of a node's memory and of its start, and many nodes
+are never asked over MCP.
 """
 
 from __future__ import annotations
 
-import logging
+import asyncio
+import importlib
 from collections import OrderedDict
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import asdict
 from hashlib import sha256
+from typing import TYPE_CHECKING
 
 import httpx
-from mcp.server import streamable_http
-from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
-from starlette.requests import ClientDisconnect, Request
+from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
@@ -28,7 +31,11 @@ from producers.access.limits import Limits
 from producers.access.principal import ADMITTED_KEY, SCOPE_KEY
 from producers.http.identity import LINEAGE, SEEN, caller_of, lineage_of, seen_by
 from producers.http.known_parameters import refuse_others
-from producers.mcp.server import NOBODY_NAMED, Call, Counted, create_server
+
+if TYPE_CHECKING:
+    from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+
+    from producers.mcp.server import Call
 
 PATH = "/mcp"
 HERE = "http://127.0.0.1"  # a host that every node accepts as its own; no socket is opened to it
@@ -38,26 +45,18 @@ _FORWARDED = (b"authorization", b"accept-language")
 _PER_CALL = {name.encode() for name in (*LINEAGE, SEEN)}
 
 
-def _not_a_disconnect(record: logging.LogRecord) -> bool:
-    """Log filter for the MCP SDK: False for a client that disconnected, which is no error."""
-    return not (record.exc_info and isinstance(record.exc_info[1], ClientDisconnect))
-
-
 class McpAtNode:
     """The endpoint of one app. `path` is its name in the metrics."""
 
     path = PATH
 
-    def __init__(self, app: ASGIApp, limits: Limits, counted: Counted) -> None:
-        logging.getLogger(streamable_http.__name__).addFilter(_not_a_disconnect)
+    def __init__(self, app: ASGIApp, limits: Limits, counted: Callable[[str, str], None]) -> None:
         self._app = app
-        self._manager = StreamableHTTPSessionManager(
-            create_server(self._wire_of, counted),
-            stateless=True,
-            json_response=True,
-            # The largest tool call is a batch; each HTTP endpoint enforces its own limit as well.
-            max_request_body_size=limits.batch_body,
-        )
+        self._limits = limits
+        self._counted = counted
+        self._serving: asyncio.Task[None] | None = None
+        self._manager: asyncio.Future[StreamableHTTPSessionManager] | None = None
+        self._stopping = asyncio.Event()
         self._connections: OrderedDict[bytes, Connection] = OrderedDict()
 
     @property
@@ -68,8 +67,34 @@ class McpAtNode:
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
         """Serve while the block runs."""
-        async with self._manager.run():
+        try:
             yield
+        finally:
+            self._stopping.set()
+            if self._serving is not None:
+                await self._serving
+
+    async def _started(self) -> StreamableHTTPSessionManager:
+        """What answers, started by the first request."""
+        if self._manager is None:
+            self._manager = asyncio.get_running_loop().create_future()
+            self._serving = asyncio.create_task(self._serve(self._manager), name="mcp")
+        return await asyncio.shield(self._manager)  # whoever hangs up does not take it from the others that wait
+
+    async def _serve(self, started: asyncio.Future[StreamableHTTPSessionManager]) -> None:
+        """Run it until the app stops: one task begins and ends it, as its task group demands."""
+        try:
+            await asyncio.to_thread(importlib.import_module, "producers.mcp.streamable")
+            from producers.mcp.streamable import create_manager
+
+            # The largest tool call is a batch; each HTTP endpoint enforces its own limit as well.
+            manager = create_manager(self._wire_of, self._counted, self._limits.batch_body)
+        except Exception as error:  # of an installation that is not whole: each request says so
+            started.set_exception(error)
+            return
+        async with manager.run():
+            started.set_result(manager)
+            await self._stopping.wait()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """One MCP request. Only POST: there are neither streams to GET nor sessions to DELETE."""
@@ -78,9 +103,12 @@ class McpAtNode:
         if scope["method"] != "POST":
             await Response(status_code=405, headers={"Allow": "POST"})(scope, receive, send)
             return
-        await self._manager.handle_request(scope, receive, send)
+        manager = await self._started()
+        await manager.handle_request(scope, receive, send)
 
     async def _wire_of(self, call: Call) -> Wire:
+        from producers.mcp.server import NOBODY_NAMED
+
         request = call.request
         assert isinstance(request, Request)  # this server is called over HTTP alone
         caller = await caller_of(request)
