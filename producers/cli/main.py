@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import io
-import sys
 from typing import Annotated
 
 import typer
 
 from ledger.runtime.private import private_files
 from producers.cli.command_files import CommandsOfFiles
+from producers.cli.encoding import degrade
 from producers.cli.session import EXIT_CODES
 
 app = typer.Typer(
@@ -41,19 +40,9 @@ def every_command(
     """Knowledge Ledger: what agents know, where it came from, and what became of it."""
 
 
-def _degrade() -> None:
-    """Write characters that the terminal's encoding lacks as escapes (`\\u6d4b`), in answers, errors and help.
-
-    Otherwise an ASCII terminal, or a command line with bytes that are no text, would raise UnicodeEncodeError.
-    """
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="backslashreplace")
-
-
 def main() -> None:
     """The entry point of the `kledger` script."""
-    _degrade()
+    degrade()
     with private_files():
         app(prog_name=app.info.name)  # shell completion uses this name, also when run as a module
 

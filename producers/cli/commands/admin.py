@@ -6,7 +6,6 @@ import gc
 import platform
 import sys
 from collections.abc import Iterator
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
@@ -250,6 +249,8 @@ def show_version(_session: Session) -> Answer:
 
 def product_version() -> str:
     """The version that is installed."""
+    from importlib.metadata import PackageNotFoundError, version
+
     try:
         return version("knowledge-ledger")
     except PackageNotFoundError:
