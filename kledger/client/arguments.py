@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import functools
 import inspect
+import sys
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
-from types import NoneType, UnionType
+from types import NoneType, SimpleNamespace, UnionType
 from typing import Any, Concatenate, Literal, ParamSpec, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from kledger.contract.errors import InvalidPayload
@@ -28,8 +29,7 @@ def refusing_slips(
 
     @functools.cache
     def rules() -> tuple[inspect.Signature, dict[str, Callable[[str, Any], None]]]:
-        hints = get_type_hints(function)
-        named = ((name, _rule(hint)) for name, hint in hints.items() if name != "return")
+        named = ((name, _rule(hint)) for name, hint in hints_of_arguments(function).items())
         return inspect.signature(function), {name: rule for name, rule in named if rule is not None}
 
     @functools.wraps(function)
@@ -42,6 +42,12 @@ def refusing_slips(
         return await function(wire, *args, **kwargs)
 
     return checked
+
+
+def hints_of_arguments(function: Callable[..., Any]) -> dict[str, Any]:
+    """The types of an endpoint's arguments. That of its answer stands in a module that the client does not load."""
+    arguments = {name: hint for name, hint in function.__annotations__.items() if name != "return"}
+    return get_type_hints(SimpleNamespace(__annotations__=arguments), vars(sys.modules[function.__module__]))
 
 
 def require_list(name: str, value: Any) -> None:

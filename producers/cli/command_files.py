@@ -1,4 +1,4 @@
-"""Which file of `commands/` has which command, in the order of the help; a command's file is loaded when it is named."""
+"""Which file of `commands/` has which command, in the order of the help; a file is loaded when its command is named."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class CommandsOfFiles(TyperGroup):
         if cmd_name not in self.commands:
             # what is misspelt is told beside the names that are there
             for file in {FILE_OF[cmd_name]} if cmd_name in FILE_OF else {*FILE_OF.values()}:
-                self.commands |= commands_of(file)
+                self.commands.update(commands_of(file))
         return self.commands.get(cmd_name)
 
 

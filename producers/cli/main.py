@@ -1,4 +1,4 @@
-"""The root of the `kledger` command: its commands are those of the files in `commands/`, each loaded when it is named."""
+"""The root of the `kledger` command: its commands are those of the files in `commands/`, loaded when they are named."""
 
 from __future__ import annotations
 

@@ -7,6 +7,7 @@ from typing import Any
 from fastapi import FastAPI
 from fastapi.encoders import jsonable_encoder
 from pydantic import TypeAdapter
+from pydantic.json_schema import JsonSchemaMode
 
 from producers.http.admission import OPEN
 from producers.http.answers import SCHEMAS, described
@@ -65,7 +66,8 @@ def describe(app: FastAPI) -> None:
 
 def _shapes() -> tuple[dict[str, Any], dict[str, Any]]:
     """The schema of each shape that is answered by its reference, and the schemas that these consist of, by name."""
-    shapes = [(reference, "serialization", TypeAdapter(model)) for reference, model in described().items()]
+    mode: JsonSchemaMode = "serialization"
+    shapes = [(reference, mode, TypeAdapter(model)) for reference, model in described().items()]
     schemas, whole = TypeAdapter.json_schemas(shapes, ref_template=SCHEMAS + "{model}")
     parts = jsonable_encoder(whole["$defs"], exclude_none=True)  # as FastAPI writes its own: without `default: null`
     return {reference: schema for (reference, _), schema in schemas.items()}, parts

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
+from typing import TYPE_CHECKING
 
-from kledger.answers.overview import Changes, Facets, Overview
 from kledger.client.faces import Endpoint
 from kledger.client.knowledge import KNOWLEDGE, Moment, filters, moment
 from kledger.client.wire import Wire
-from kledger.contract.recall import ItemLayer
-from kledger.contract.words import ItemFilter, MemoryConcern
+from kledger.contract.words import ItemFilter, ItemLayer, MemoryConcern
+
+if TYPE_CHECKING:
+    from kledger.answers.overview import Changes, Facets, Overview
 
 
 async def facets(
