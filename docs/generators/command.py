@@ -25,25 +25,19 @@ def command_page() -> str:
             f"{EXIT_CODES}\n",
             "All but `up` talk to a running node over HTTP. These options belong to them all, the identities to "
             "those that ask for somebody:\n",
-            table(("option", "meaning"), _options(_below(root)["search"], shared=True)),
+            table(("option", "meaning"), _options(root.commands["search"], shared=True)),
             *_commands(root, "kledger"),
         ]
     )
 
 
 def _commands(group: typer.core.TyperGroup, path: str) -> Iterator[str]:
-    for name, command in _below(group).items():
+    for name, command in group.commands.items():
         if isinstance(command, typer.core.TyperGroup):
             yield f"## {path} {name}\n\n{command.help}\n"
             yield from _commands(command, f"{path} {name}")
         else:
             yield _command(command, f"{path} {name}")
-
-
-def _below(group: typer.core.TyperGroup) -> dict[str, object]:
-    """The commands of a group, loaded."""
-    context = typer.Context(group)
-    return {name: group.get_command(context, name) for name in group.list_commands(context)}
 
 
 def _command(command: object, path: str) -> str:

@@ -6,6 +6,7 @@ meant it would be kept as `["t", "o", "o", "l"]`, in a log that forgets nothing.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import inspect
 import sys
@@ -45,9 +46,17 @@ def refusing_slips(
 
 
 def hints_of_arguments(function: Callable[..., Any]) -> dict[str, Any]:
-    """The types of an endpoint's arguments. That of its answer stands in a module that the client does not load."""
-    arguments = {name: hint for name, hint in function.__annotations__.items() if name != "return"}
-    return get_type_hints(SimpleNamespace(__annotations__=arguments), vars(sys.modules[function.__module__]))
+    """The types of an endpoint's arguments that can be told without the module of its answer, which may not be loaded.
+
+    The others are functions that take an answer, and any function is let through.
+    """
+    hints: dict[str, Any] = {}
+    for name, hint in function.__annotations__.items():
+        if name != "return":
+            with contextlib.suppress(NameError):
+                stated = SimpleNamespace(__annotations__={name: hint})
+                hints |= get_type_hints(stated, vars(sys.modules[function.__module__]))
+    return hints
 
 
 def require_list(name: str, value: Any) -> None:

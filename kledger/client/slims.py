@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 from kledger.client.faces import Endpoint
 from kledger.client.wire import Wire, segment
+from kledger.contract.words import SlimStatus
 
 if TYPE_CHECKING:
-    from kledger.answers.slims import Slim, SlimList, SlimStatus
+    from kledger.answers.slims import Slim, SlimList
 
 BASE = "/api/slims"
 A_LOOK = 10.0

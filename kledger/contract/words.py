@@ -75,3 +75,9 @@ ItemLayer = Literal["short", "semantic", "episodic", "procedural", "shared", "do
 RecallLayer = Literal["working", ItemLayer]
 """Where a result is from: the words of the session, a layer of memory, the shared memory of a project, a document, or
 knowledge that is none of these."""
+
+EvolutionStatus = Literal["requested", "started", "proposed", "applied", "reverted", "rejected", "failed"]
+
+ConflictStatus = Literal["recorded", "resolved"]
+
+SlimStatus = Literal["requested", "reported", "approved", "applied", "withdrawn", "reverted", "rejected", "failed"]

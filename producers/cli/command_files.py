@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, MutableMapping
 from importlib import import_module
 from typing import Any
 
@@ -14,8 +14,6 @@ from producers.cli.examples import with_example
 FILES: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("admin", ("up", "status", "models", "version")),
     ("publishers", ("nats-config",)),
-    ("tokens", ("token",)),
-    ("sharing", ("scope-type",)),
     ("importing", ("import",)),
     ("memory.documents", ("ingest",)),
     ("knowledge_reading", ("search", "show", "list", "history")),
@@ -29,6 +27,12 @@ FILES: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("recall.commands", ("startup", "recall", "focus", "goal", "prompt")),
     ("recall.recalls", ("recalls", "served")),
     ("trees", ("export-tree", "import-tree")),
+    ("admin", ("rebuild", "verify", "replay", "snapshot", "sql")),
+    ("backup", ("backup", "restore-backup", "repair")),
+    ("forget", ("forget",)),
+    ("integrity", ("audit", "prove", "check-proof")),
+    ("tokens", ("token",)),
+    ("sharing", ("scope-type",)),
     ("memory.documents", ("document",)),
     ("evolutions", ("evolution", "conflicts")),
     ("memory.commands", ("memory",)),
@@ -36,28 +40,46 @@ FILES: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("sessions", ("session",)),
     ("profiles", ("profile",)),
     ("resources", ("resource",)),
-    ("admin", ("rebuild", "verify", "replay", "snapshot", "sql")),
-    ("backup", ("backup", "restore-backup", "repair")),
-    ("forget", ("forget",)),
-    ("integrity", ("audit", "prove", "check-proof", "key", "chain")),
+    ("integrity", ("key", "chain")),
     ("refused", ("refused",)),
 )
 """Files with their commands; the panels of the help show them in this order."""
 FILE_OF = {name: file for file, names in FILES for name in names}
 
 
+class _Loading(MutableMapping[str, Any]):
+    """The commands by name. The names are known; a command is there once its file is loaded."""
+
+    def __init__(self) -> None:
+        self._loaded: dict[str, Any] = {}
+
+    def __getitem__(self, name: str) -> Any:
+        if name not in self._loaded:
+            self._loaded |= commands_of(FILE_OF[name])
+        return self._loaded[name]
+
+    def __setitem__(self, name: str, command: Any) -> None:
+        self._loaded[name] = command
+
+    def __delitem__(self, name: str) -> None:
+        raise TypeError(f"{name} stays")
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(FILE_OF)
+
+    def __len__(self) -> int:
+        return len(FILE_OF)
+
+
 class CommandsOfFiles(TyperGroup):
     """The commands of all files. To run one loads its own file; the help of all of them loads every file."""
 
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**settings)
+        self.commands = _Loading()
+
     def list_commands(self, _context: Any) -> list[str]:
         return [*FILE_OF]
-
-    def get_command(self, _context: Any, cmd_name: str) -> Any:
-        if cmd_name not in self.commands:
-            # what is misspelt is told beside the names that are there
-            for file in {FILE_OF[cmd_name]} if cmd_name in FILE_OF else {*FILE_OF.values()}:
-                self.commands.update(commands_of(file))
-        return self.commands.get(cmd_name)
 
 
 def commands_of(file: str) -> dict[str, Any]:
