@@ -2,9 +2,9 @@
 
 Processor time is of whole processes (user and system, the median of some runs, after one that is not counted), so what
 else runs on the machine has little weight in it. Each is beside what no product could do without: an interpreter that
-does nothing, the HTTP library, a command of ten lines, a GET of the same answer by a bare client. Memory is the
-proportional set size (PSS) of all processes of the node: a page that two of them share counts once, half to each. The
-sum of their resident set sizes, which counts such a page twice, is in the note. Beside both stands a bare nats-server.
+does nothing, the HTTP library, a command of ten lines, a GET of the same answer by a bare client. Memory is what all
+processes of the node hold: a page that two of them share counts once. The sum of their resident set sizes, which counts
+such a page twice, is in the note. Beside both stands a bare nats-server.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import os
+import re
 import resource
 import statistics
 import subprocess
@@ -32,6 +33,7 @@ STARTS = 3
 SETTLED = 2.0
 """Seconds after its ready line in which an idle node ends what it has begun."""
 MIB = 1024
+_MAPPING = re.compile(r"[0-9a-f]+-[0-9a-f]+ \S+ \S+ \S+ \S+\s*(.*)$")
 CLIENT_S, HELP_S, SEARCH_S, NODE_MIB, READY_S = 0.15, 0.2, 0.3, 250, 2.0
 TEN_LINES = """
 import typer
@@ -75,14 +77,30 @@ def processes(pid: int) -> list[int]:
 
 
 def memory(pid: int) -> tuple[float, float]:
-    """PSS and RSS of a process and all that descend from it, in MiB."""
-    totals = {"Pss": 0, "Rss": 0}
+    """What a process and all that descend from it hold, in MiB: each page once, and as the sum of their RSS.
+
+    The pages of a file count as often as in the process that holds most of it. So no other program on the machine that
+    has the same library open lowers the figure, as it would the kernel's own proportional one.
+    """
+    anonymous = total = 0
+    of_files: dict[str, int] = {}
     for each in processes(pid):
-        for line in Path(f"/proc/{each}/smaps_rollup").read_text().splitlines()[1:]:
+        held: dict[str, int] = {}
+        mapping, resident = "", 0
+        for line in Path(f"/proc/{each}/smaps").read_text().splitlines():
+            if (found := _MAPPING.match(line)) is not None:
+                mapping = found[1]
+                continue
             name, _, value = line.partition(":")
-            if name in totals:
-                totals[name] += int(value.split()[0])
-    return totals["Pss"] / MIB, totals["Rss"] / MIB
+            if name == "Rss":
+                resident = int(value.split()[0])
+                total += resident
+            elif name == "Anonymous":
+                own = int(value.split()[0])
+                anonymous += own
+                held[mapping] = held.get(mapping, 0) + resident - own
+        of_files |= {name: max(size, of_files.get(name, 0)) for name, size in held.items()}
+    return (anonymous + sum(of_files.values())) / MIB, total / MIB
 
 
 def _row(name: str, ours: float, raw: float, unit: str, target: float, note: str) -> Row:
@@ -151,13 +169,13 @@ async def _node(starts: int, rounds: int) -> list[Row]:
                 if number == starts - 1:
                     await HttpClient(node.http).ask("GET", "/api/knowledge/search?q=docker")
                     rows.append(await _search(node.http, rounds))
-    pss, rss = (statistics.median(each) for each in zip(*sizes, strict=True))
+    once, rss = (statistics.median(each) for each in zip(*sizes, strict=True))
     bare, _ = (statistics.median(each) for each in zip(*bare_sizes, strict=True))
     first, bare_first = statistics.median(ready), statistics.median(bare_ready)
-    counted = f"PSS of all its processes, {rss:.0f} as a sum of RSS; beside a bare nats-server"
+    counted = f"all its processes, each page once; {rss:.0f} as a sum of RSS; beside a bare nats-server"
     return [
         *rows,
-        _row("an empty node, resident", pss, bare, "MiB", NODE_MIB, counted),
+        _row("an empty node, resident", once, bare, "MiB", NODE_MIB, counted),
         _row(
             "an empty node until ready",
             first,
