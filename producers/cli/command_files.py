@@ -34,6 +34,7 @@ FILES: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("tokens", ("token",)),
     ("sharing", ("scope-type",)),
     ("memory.documents", ("document",)),
+    ("overview.bulk", ("bulk",)),
     ("evolutions", ("evolution", "conflicts")),
     ("memory.commands", ("memory",)),
     ("memory.projects", ("project",)),
