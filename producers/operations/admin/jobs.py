@@ -13,7 +13,7 @@ from kledger.contract.scopes import Caller
 from kledger.contract.words import StartableJob
 from ledger.event import JsonObject
 from ledger.privacy.personal import NOBODY, require_person
-from producers.operations.desk import Desk, Freshness
+from producers.operations.desk import Desk, Freshness, reach_recalls
 from producers.operations.ports import Job
 from projections.analysts.columns import documented
 
@@ -99,7 +99,7 @@ async def columns(desk: Desk, caller: Caller) -> JsonObject:
 async def sql(desk: Desk, caller: Caller, query: str, freshness: Freshness) -> JsonObject:
     """The rows of one SELECT over the live view. Raises NotOwner, IllegalQuery, ViewBehind."""
     require_operator(caller)
-    await freshness.reach(desk.view)
+    await reach_recalls(desk, freshness)
     position = desk.view.position
     return {"position": position, **await desk.admin.sql(query)}
 
