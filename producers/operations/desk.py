@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -34,8 +35,7 @@ DEFAULT_WAIT = 10.0
 """Default number of seconds that a read waits for the view."""
 MAX_WAIT = 60.0
 RECALLS_WAIT = 1.0
-"""Seconds that a read of recalls waits for those served so far; a view that lags for another reason has no such limit.
-"""
+"""Seconds that a read of recalls waits for those served so far, where the broker or the view takes its time."""
 
 
 @dataclass(slots=True)
@@ -143,8 +143,11 @@ async def reach_recalls(desk: Desk, freshness: Freshness) -> None:
     """
     await reach(desk, freshness)
     if desk.recalls is not None:
-        with contextlib.suppress(ViewBehind):
-            await desk.view.wait_for(await desk.recalls.flushed(), min(RECALLS_WAIT, freshness.wait))
+        most = min(RECALLS_WAIT, freshness.wait)
+        with contextlib.suppress(TimeoutError, ViewBehind):
+            async with asyncio.timeout(most):
+                await desk.recalls.flushed()
+            await desk.view.wait_for(desk.recalls.position, most)
 
 
 async def reach_head(desk: Desk) -> int:

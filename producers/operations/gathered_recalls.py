@@ -29,6 +29,8 @@ MOST_TOGETHER = 100
 """Recalls in one batch: with so many, nothing is waited for."""
 MOST_WAITING = 1_000
 """Recalls that are not appended yet; with so many, an answer waits until there are fewer."""
+FIRST_WITHIN_SECONDS = 2.0
+"""The longest that what is appended later waits for recalls that the broker does not take."""
 CLOSES_WITHIN_SECONDS = 5.0
 _STOPPING = BrokerUnavailable("the node is stopping")
 
@@ -79,8 +81,10 @@ class GatheringLedger:
             # In a context of its own: the append is no part of the request that comes first.
             self._appending[batch] = asyncio.create_task(self._append_when_due(batch), context=Context())
         batch.events.append(event)
-        if len(batch.events) >= MOST_TOGETHER or self._fails:
-            self._due(batch)
+        if len(batch.events) >= MOST_TOGETHER:
+            self._batch = None
+        if self._batch is None or self._fails:
+            batch.due.set()
         if not self._fails:
             return True
         with contextlib.suppress(TimeoutError):  # it is appended or counted later
@@ -91,37 +95,37 @@ class GatheringLedger:
     async def flushed(self) -> int:
         """Wait until the recalls served so far are appended or lost; returns the position of the last of them."""
         if self._batch is not None:
-            self._due(self._batch)
+            self._batch.due.set()
         if self._appending:
             await asyncio.wait(set(self._appending.values()))
         return self.position
 
     async def append(self, event: NewEvent) -> Appended:
         """See `Ledger.append`; the recalls served so far come before."""
-        await self.flushed()
+        await self._first()
         return await self._ledger.append(event)
 
     async def append_many(self, events: Sequence[NewEvent]) -> list[Appended]:
         """See `Ledger.append_many`; the recalls served so far come before."""
-        await self.flushed()
+        await self._first()
         return await self._ledger.append_many(events)
 
     async def read(
         self, start: int = 1, *, follow: bool = False, batch: int = 1_000
     ) -> AsyncGenerator[list[StoredEvent], None]:
         """See `Ledger.read`, with the recalls served so far."""
-        await self.flushed()
+        await self._first()
         async with contextlib.aclosing(self._ledger.read(start, follow=follow, batch=batch)) as reading:
             async for events in reading:
                 yield events
 
     async def head(self) -> Head:
         """See `Ledger.head`, with the recalls served so far."""
-        await self.flushed()
+        await self._first()
         return await self._ledger.head()
 
     async def last_position_of(self, org: str, entity: str, entity_id: str) -> int:
-        await self.flushed()
+        await self._first()
         return await self._ledger.last_position_of(org, entity, entity_id)
 
     async def close(self) -> None:
@@ -130,23 +134,26 @@ class GatheringLedger:
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(CLOSES_WITHIN_SECONDS):
                 await self.flushed()
-        for batch, task in list(self._appending.items()):
+        left = dict(self._appending)
+        for batch, task in left.items():
             task.cancel()
             self._lost(len(batch.events), _STOPPING)
+        await asyncio.gather(*left.values(), return_exceptions=True)
 
-    def _due(self, batch: _Batch) -> None:
-        """Let a batch be appended; the next recall begins another one."""
-        batch.due.set()
-        if self._batch is batch:
-            self._batch = None
+    async def _first(self) -> None:
+        """Let the recalls served so far come first; where the broker does not answer, for a while only."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(FIRST_WITHIN_SECONDS):
+                await self.flushed()
 
     async def _append_when_due(self, batch: _Batch) -> bool:
         try:
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(self._seconds):
                     await batch.due.wait()
-            self._due(batch)
             async with self._turn:
+                if self._batch is batch:  # until now it took more: few batches wait behind one that takes its time
+                    self._batch = None
                 return await self._append(batch.events)
         finally:
             del self._appending[batch]

@@ -201,10 +201,10 @@ class VersionedView:
                     f"WHERE valid_from = {closes}"
                 )
         else:
-            rows = ", ".join(f"({closes}, {position}, {moment})" for closes, position, moment in ends)
+            ended = ", ".join(f"({closes}, {position}, {moment})" for closes, position, moment in ends)
             con.execute(f"""
                 UPDATE {self.table} SET valid_to = e.position, valid_to_time = e.moment
-                FROM (VALUES {rows}) e(closes, position, moment) WHERE {self.table}.valid_from = e.closes
+                FROM (VALUES {ended}) e(closes, position, moment) WHERE {self.table}.valid_from = e.closes
             """)
 
     def _query(self, fact: type[Fact]) -> str:
