@@ -136,7 +136,7 @@ def _cost_rows(rates: Taken, used: Taken) -> list[dict[str, Any]]:
     rows = []
     for row, measured, unit, note in (
         (f"searches that are recorded, {CLIENTS} clients", rates, "searches/s", "client and node share the machine"),
-        ("search that is recorded, processor time", used, "ms", "of the node, its broker and its vectors; one client"),
+        ("search that is recorded, processor time", used, "ms", "of all its processes, folds included; one client"),
     ):
         ours, raw = (statistics.median(measured[way]) for way in ("recorded", "unrecorded"))
         ratio = ours / raw if raw else None
@@ -148,7 +148,7 @@ def _cost_rows(rates: Taken, used: Taken) -> list[dict[str, Any]]:
                 "unit": unit,
                 "ratio": ratio,
                 "target": None,
-                "note": f"beside one that is not, its fold included; {note}",
+                "note": f"beside one that is not; {note}",
             }
         )
     return rows
