@@ -33,6 +33,7 @@ BENCHMARKS = (
     "rebuild",
     "visible",
     "search",
+    "recorded",
     "recall",
     "turns",
     "nothing_known",
