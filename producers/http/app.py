@@ -14,6 +14,7 @@ from producers.access.limits import Limits, limits_from_environment
 from producers.http import errors, metrics, pages
 from producers.http.admission import Admission
 from producers.http.description import DESCRIPTION, LICENSE, SERVERS, describe
+from producers.http.direct import DirectSearch
 from producers.http.guard import Guard
 from producers.http.mcp_mount import McpAtNode
 from producers.http.repeated import Repeated
@@ -85,7 +86,7 @@ def create_app(
         app.router.routes.extend(people.routes)
     errors.install(app)
     admission = Admission(tokens, limits, counted, on_loopback)
-    app.add_middleware(Guard, metrics=counted, admission=admission)
+    app.add_middleware(Guard, metrics=counted, admission=admission, direct=DirectSearch(app, app.router.routes))
     describe(app)
     return app
 

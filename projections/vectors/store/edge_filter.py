@@ -17,13 +17,13 @@ the condition was any of a list, and 3.2 ms where it was this one, or that one."
 AWAITING = edge.Filter(must=[edge.FieldCondition("awaits", match=edge.MatchValue(AWAITED))])
 
 
-def any_of(field: str, values: Sequence[str] | Sequence[int]) -> edge.ConditionType:
+def any_of(field: str, values: Sequence[str]) -> edge.ConditionType:
     """The points that have one of these values."""
     each = one_by_one(field, values)
     return each[0] if len(each) == 1 else edge.Filter(should=each)
 
 
-def one_by_one(field: str, values: Sequence[str] | Sequence[int]) -> list[edge.ConditionType]:
+def one_by_one(field: str, values: Sequence[str]) -> list[edge.ConditionType]:
     """Conditions of which a point with one of these values meets one."""
     if len(values) > _FEW:
         return [edge.FieldCondition(field, match=edge.MatchAny(list(values)))]
