@@ -34,7 +34,7 @@ class DirectSearch:
             (
                 route
                 for route in routes
-                if isinstance(route, APIRoute) and route.path == PATH and "GET" in route.methods
+                if isinstance(route, APIRoute) and route.path == PATH and "GET" in (route.methods or ())
             ),
             None,
         )

@@ -33,9 +33,10 @@ class Names:
     def hits(self, points: Sequence[edge.ScoredPoint], scale: float) -> Hits:
         """What the engine found, each with its score."""
         known = self._known
-        if missing := [point.id for point in points if point.id not in known]:
+        keys = [point.id for point in points]  # the engine makes each anew when it is asked for
+        if missing := [key for key in keys if key not in known]:
             self._learn(self._read(missing))
-        hits = [(known[point.id], point.score / scale) for point in points]
+        hits = [(known[key], point.score / scale) for key, point in zip(keys, points, strict=True)]
         self._forget()
         return hits
 
