@@ -129,6 +129,8 @@ class EdgeStore:
             if before is not None and applied(point) < before.applied:
                 continue
             payload = payload_of(point)
+            if before is not None and before.now and sorted(before.now) != (payload["now"] or before.now):
+                drop(self._folder)  # a start counts what began and what ended since, not that others may read it
             written.append(edge.Point(id=key, vector=_vectors(point), payload=payload))
             counted += [*ceased(before), Counted(now_readers(payload), point.sparse.indices, 1)]
         if written:
