@@ -33,6 +33,7 @@ BENCHMARKS = (
     "rebuild",
     "visible",
     "search",
+    "growth",
     "recall",
     "turns",
     "nothing_known",

@@ -47,6 +47,9 @@ from projections.vectors.tokens import Sparse
 
 _DENSE = "dense"
 _KEYWORD, _INTEGER = edge.PayloadSchemaType.Keyword, edge.PayloadSchemaType.Integer
+# An index of numbers is two, and most fields are asked for in one way: without the other a point takes 0.6 KB less.
+_EQUAL = edge.IntegerIndexParams(lookup=True, range=False)
+_ORDERED = edge.IntegerIndexParams(lookup=False, range=True)
 # Edge 0.9 matches a boolean as if it were a number and finds nothing, so flags are stored as 0 and 1.
 _INDEXES = {
     "item_id": _KEYWORD,
@@ -56,9 +59,9 @@ _INDEXES = {
     "owner": _KEYWORD,
     "visibility": _KEYWORD,
     "valid_from": _INTEGER,
-    "valid_to": _INTEGER,
-    "retired": _INTEGER,
-    "awaits": _INTEGER,
+    "valid_to": _ORDERED,
+    "retired": _EQUAL,
+    "awaits": _EQUAL,
 }
 _WANTED = edge.PayloadSelector.Include(["item_id", "version", "valid_from"])
 # A byte for each dimension, by a rotation that depends on no vector: what others keep moves no score. Measured at
