@@ -51,7 +51,7 @@ _KEYWORD, _INTEGER = edge.PayloadSchemaType.Keyword, edge.PayloadSchemaType.Inte
 _EQUAL = edge.IntegerIndexParams(lookup=True, range=False)
 _ORDERED = edge.IntegerIndexParams(lookup=False, range=True)
 # Edge 0.9 matches a boolean as if it were a number and finds nothing, so flags are stored as 0 and 1.
-_INDEXES = {
+_INDEXES: dict[str, edge.PayloadSchemaType | edge.IntegerIndexParams] = {
     "item_id": _KEYWORD,
     "now": _KEYWORD,
     "scopes": _KEYWORD,
