@@ -40,6 +40,7 @@ BENCHMARKS = (
     "sentence_model",
     "heard",
     "restart",
+    "sizes",
     "slim",
     "sessions",
     "savings",

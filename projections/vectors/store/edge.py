@@ -114,7 +114,7 @@ class EdgeStore:
                 _DENSE: edge.EdgeVectorParams(size=self._dimensions, distance=edge.Distance.Cosine, datatype=_STORED)
             },
             sparse_vectors={TERMS: edge.EdgeSparseVectorParams()},
-            payload_memory=edge.Memory.Cached,
+            payload_memory=edge.Memory.Cold,
             wal_enabled=False,
         )
         shard = edge.EdgeShard.create(str(files), config)
