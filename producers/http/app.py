@@ -14,7 +14,6 @@ from producers.access.limits import Limits, limits_from_environment
 from producers.http import errors, metrics, pages
 from producers.http.admission import Admission
 from producers.http.description import DESCRIPTION, LICENSE, SERVERS, describe
-from producers.http.direct import DirectSearch
 from producers.http.guard import Guard
 from producers.http.mcp_mount import McpAtNode
 from producers.http.repeated import Repeated
@@ -37,6 +36,7 @@ from producers.http.routes import (
     sessions,
     slims,
 )
+from producers.http.routes.direct import DirectSearch
 from producers.http.web_mount import PagesAtNode
 from producers.operations.desk import Desk
 from producers.operations.own_writes import NOTHING, OwnWrites

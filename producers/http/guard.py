@@ -10,8 +10,8 @@ from kledger.contract.errors import LedgerError
 from ledger.runtime import tracing
 from producers.http import errors
 from producers.http.admission import Admission
-from producers.http.direct import DirectSearch
 from producers.http.metrics import Metrics
+from producers.http.routes.direct import DirectSearch
 
 _NO_ROUTE = "none"
 
