@@ -36,7 +36,8 @@ from kledger.contract.knowledge import (
 )
 from kledger.contract.memory import Memory
 from kledger.contract.recall import Match
-from kledger.contract.scopes import Entity, Visibility
+from kledger.contract.scope_fields import Entity
+from kledger.contract.scopes import Visibility
 from kledger.contract.words import BulkAction, Permission, Verdict
 from kledger.requests.body import Asked
 from kledger.requests.owners import Owner

@@ -19,9 +19,9 @@ from kledger.contract.errors import InvalidPayload
 from kledger.contract.knowledge import KnowledgeType
 from kledger.contract.language import Language, accepted_language
 from kledger.contract.lists import split_words
-from kledger.contract.recall import Match, SearchKind
+from kledger.contract.recall import Match
 from kledger.contract.scopes import Caller, Visibility, check_entity, check_scope
-from kledger.contract.words import RecallPath
+from kledger.contract.words import RecallPath, SearchKind
 from kledger.requests.owners import owner_named
 from ledger.event import Lineage
 from producers.http.identity import caller_of, lineage_of, retry_of, seen_by, writer_of
@@ -109,7 +109,8 @@ class Seen:
     degraded: list[Degraded]
 
 
-async def _seen(request: Request, caller: Who) -> Seen:
+async def seen_of(request: Request, caller: Who) -> Seen:
+    """What this reader wrote or says it has seen. Raises InvalidPayload."""
     own: OwnWrites = request.app.state.own_writes
     written, stated = own.of(writer_of(request, caller)), seen_by(request)
     if stated:
@@ -120,7 +121,7 @@ async def _seen(request: Request, caller: Who) -> Seen:
     return Seen(written, degraded)
 
 
-Own = Annotated[Seen, Depends(_seen)]
+Own = Annotated[Seen, Depends(seen_of)]
 
 
 async def _freshness(

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
+from typing import TYPE_CHECKING
 
-from kledger.answers.admin import WhoAmI
-from kledger.answers.overview import Changes, Facets, Overview
 from kledger.client.faces import Endpoint
 from kledger.client.knowledge import Moment, filters, moment
 from kledger.client.wire import Wire
-from kledger.contract.recall import ItemLayer
-from kledger.contract.words import ItemFilter, MemoryConcern
+from kledger.contract.words import ItemFilter, ItemLayer, MemoryConcern
+
+if TYPE_CHECKING:
+    from kledger.answers.admin import WhoAmI
+    from kledger.answers.overview import Changes, Facets, Overview
 
 OVERVIEW = "/api/overview"
 

@@ -31,7 +31,7 @@ from kledger.requests.admin import (
     SqlRequest,
     VerifyRequest,
 )
-from producers.http.answers import Json, ReadJson, documented
+from producers.http.answers import Json, ReadJson, documented, shape
 from producers.http.identity import who
 from producers.http.parameters import Fresh, Who, moment_or_position
 from producers.http.routing import router as new_router
@@ -152,14 +152,14 @@ def _admin(desk: Desk) -> APIRouter:
 def _health(desk: Desk) -> APIRouter:
     router = new_router("health", route_class=APIRoute)
 
-    @router.get("/health", responses=documented(Health) | {503: {"model": Health}})
+    @router.get("/health", responses=documented(Health) | {503: {"content": shape(Health)}})
     async def health() -> Json:
         """200 when the node does its work, else 503 with the reasons."""
         found = await desk.admin.health()
         status = "healthy" if found.healthy else "unhealthy"
         return Json({"status": status, "reasons": found.reasons}, 200 if found.healthy else 503)
 
-    @router.get("/health/ready", responses=documented(Ready) | {503: {"model": Ready}})
+    @router.get("/health/ready", responses=documented(Ready) | {503: {"content": shape(Ready)}})
     async def ready() -> Json:
         """200 when the node may be asked: ready, or degraded with the reasons; else 503 with what it waits for."""
         found = await desk.admin.health()
