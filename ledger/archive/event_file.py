@@ -15,11 +15,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from ledger.event import StoredEvent
 from ledger.integrity.chain import HASH_BYTES
 
+# pyarrow.parquet is loaded by what reads or writes a file: an idle node does neither.
 SCHEMA = pa.schema(
     [
         pa.field("position", pa.int64(), nullable=False),
@@ -49,6 +49,8 @@ class SegmentWriter:
     """Writes events into one new file, readable by its owner alone; `close` syncs it to disk."""
 
     def __init__(self, path: Path) -> None:
+        import pyarrow.parquet as pq
+
         path.unlink(missing_ok=True)
         self.path = path
         self._file = os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb")
@@ -122,6 +124,8 @@ def _text_or_bytes(value: bytes) -> tuple[str | None, bytes | None]:
 
 def read_segment(path: Path) -> Iterator[list[BackupEvent]]:
     """The events of one file, in lists. Raises OSError, pyarrow.ArrowException, ValueError when it is damaged."""
+    import pyarrow.parquet as pq
+
     with pq.ParquetFile(path, pre_buffer=False) as file:
         if not file.schema_arrow.equals(SCHEMA):
             raise ValueError("it does not have the columns of an event file")
@@ -150,6 +154,8 @@ def _stored(
 
 def events_of(content: bytes) -> pa.Table:
     """All columns but the leaves of a whole file. Raises pyarrow.ArrowException, ValueError when it is damaged."""
+    import pyarrow.parquet as pq
+
     with pq.ParquetFile(pa.BufferReader(content), pre_buffer=False) as file:
         if not file.schema_arrow.equals(SCHEMA):
             raise ValueError("it does not have the columns of an event file")

@@ -14,7 +14,6 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from ledger.archive.manifest import NotBelieved, checked_content, read_manifest, write_manifest
 from ledger.archive.segments import COLUMNS, Segment, whole_directory
@@ -46,6 +45,8 @@ def write_columns(
 
     Raises NotBelieved when they are read back as others, OSError, UnsafeKeyFile.
     """
+    import pyarrow.parquet as pq
+
     directory = archive / COLUMNS / segment.name
     files: JsonObject = {}
     with whole_directory(directory, over=True) as draft:
@@ -100,5 +101,7 @@ def missing_from(tables: Tables, segment: Segment) -> np.ndarray:
 
 
 def _table(content: bytes) -> pa.Table:
+    import pyarrow.parquet as pq
+
     with pq.ParquetFile(pa.BufferReader(content), pre_buffer=False) as file:
         return file.read(use_threads=False)
