@@ -92,7 +92,7 @@ def _event(said: Said, seed: int, number: int, random: Random) -> NewEvent:
 
 
 class MixedHistory:
-    """`count` events to iterate over, once. It knows who owns what so far, and how many events it made to be refused."""
+    """`count` events to iterate over, once. It knows who owns what so far, and how many are to be `refused`."""
 
     def __init__(self, count: int, seed: int = 1) -> None:
         self.refused = 0

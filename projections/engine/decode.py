@@ -22,6 +22,7 @@ import pyarrow.compute as pc
 from kledger.contract.errors import LedgerError
 from ledger.event import Fact, StoredEvent
 from ledger.events import FACTS
+from projections.engine.as_sets import sets_in
 from projections.engine.canonical_check import is_canonical
 from projections.engine.model_check import canonical_body, validated
 from projections.engine.unsealing import Opened
@@ -32,7 +33,6 @@ from projections.fold_kit.parser import Parser
 from projections.fold_kit.schema_sql import documents, flat, json_structure
 from projections.fold_kit.sql_text import text
 from projections.fold_kit.workbench import Facts
-from projections.views.knowledge.fast_path import plain
 from projections.views.lineage.links import links
 
 # The parser's memory is bounded, and a body is copied several times on its way into columns.
@@ -48,8 +48,9 @@ class Decoded:
 
     `parsed` has a table for each fact that occurs, in the vocabulary's order: the narrow columns of
     projections/fold_kit/envelopes.py, d (the data as a struct) and data (as JSON). `envelopes` are the narrow columns
-    of all. `candidates` is the gate's input, in the order of the log; None where all events are plain, which the gate
-    can mostly judge as a set. `lineage` are the links in the events. All three are empty where no event is valid.
+    of all. `candidates` is the gate's input, in the order of the log; None where the gate can judge some of them as
+    a set (projections/engine/as_sets.py). `lineage` are the links in the events. All three are empty where no event is
+    valid.
     """
 
     opened: Opened
@@ -88,7 +89,7 @@ def decode(parser: Parser, opened: Opened) -> Decoded:
         return Decoded(opened, {}, refused)
     parsed = {fact: pa.concat_tables(tables[fact]) for fact in FACTS.values() if fact in tables}
     envelopes = narrow(parsed.values())
-    candidates = None if plain(parsed) else as_candidates(parser.rows(CANDIDATES, envelopes=envelopes))
+    candidates = None if sets_in(parsed) else as_candidates(parser.rows(CANDIDATES, envelopes=envelopes))
     return Decoded(opened, parsed, refused, envelopes, candidates, links(parsed))
 
 

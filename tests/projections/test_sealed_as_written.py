@@ -76,14 +76,14 @@ MOVED = {
     "data within an attribute": lambda body, data: body.replace(
         b'"data":', b'"more":{"a":1,"data":' + data + b'},"data":', 1
     ),
-    "other data after it": lambda body, data: body[:-1] + b',"data":{}}',
-    "an attribute after it": lambda body, data: body[:-1] + b',"id":"another"}',
-    "a line break after it": lambda body, data: body + b"\n",
-    "an id twice": lambda body, data: body.replace(b'"id":', b'"id":"another","id":', 1),
-    "an id with an escape": lambda body, data: body.replace(b'"source":"', b'"source":"\\u0041', 1),
-    "no MAC": lambda body, data: body.replace(b'"sealmac":', b'"other":', 1),
-    "a MAC that is none": lambda body, data: body.replace(b'"sealmac":"', b'"sealmac":"A', 1),
-    "a trace twice": lambda body, data: body.replace(b'"traceid":', b'"traceid":"t-0","traceid":', 1),
+    "other data after it": lambda body, _: body[:-1] + b',"data":{}}',
+    "an attribute after it": lambda body, _: body[:-1] + b',"id":"another"}',
+    "a line break after it": lambda body, _: body + b"\n",
+    "an id twice": lambda body, _: body.replace(b'"id":', b'"id":"another","id":', 1),
+    "an id with an escape": lambda body, _: body.replace(b'"source":"', b'"source":"\\u0041', 1),
+    "no MAC": lambda body, _: body.replace(b'"sealmac":', b'"other":', 1),
+    "a MAC that is none": lambda body, _: body.replace(b'"sealmac":"', b'"sealmac":"A', 1),
+    "a trace twice": lambda body, _: body.replace(b'"traceid":', b'"traceid":"t-0","traceid":', 1),
 }
 
 
