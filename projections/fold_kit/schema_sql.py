@@ -113,21 +113,20 @@ def _model_checks(model: type[BaseModel], path: str, loose: Collection[str] = ()
 def _field_checks(path: str, info: FieldInfo, loose: bool) -> list[str]:
     annotation, constraints = _unwrap(info.annotation)
     nullable = type(None) in get_args(info.annotation)
-    checks = (
-        [f"json_type({path}) = 'OBJECT'"] if loose else _value_checks(path, annotation, [*info.metadata, *constraints])
-    )
+    checks = _value_checks(path, annotation, [*info.metadata, *constraints], loose)
     if not nullable:
         return [f"{path} IS NOT NULL", *checks]
     return [f"({path} IS NULL OR {' AND '.join(checks)})"] if checks else []
 
 
-def _value_checks(path: str, annotation: Any, constraints: list[Any]) -> list[str]:
+def _value_checks(path: str, annotation: Any, constraints: list[Any], loose: bool = False) -> list[str]:
+    """The checks of a value; of a document that is `loose` not whether it is flat."""
     checks = [c for constraint in constraints for c in _constraint(path, annotation, constraint)]
     origin = get_origin(annotation)
     if origin is Literal:
         checks.append(f"{path} IN ({', '.join(text(value) for value in get_args(annotation))})")
     elif origin is dict:
-        checks += [f"json_type({path}) = 'OBJECT'", *_flat(path)]
+        checks += [f"json_type({path}) = 'OBJECT'", *(() if loose else _flat(path))]
     elif origin is list:
         item, item_constraints = _unwrap(get_args(annotation)[0])
         each = ["x IS NOT NULL", *_value_checks("x", item, item_constraints)]
