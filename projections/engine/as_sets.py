@@ -25,10 +25,8 @@ from projections.views.profiles import fast_path as profiles
 VERDICT = {"item_version": pa.int32(), "closes": pa.int64(), "item_status": pa.string()}
 AS_SETS = frozenset({*fast_path.PLAIN, RecallServed, GoalFocused, *OF_PROFILES})
 _VERDICTS = pa.schema([("position", pa.int64()), *VERDICT.items()])
-_REPEATED = """
-SELECT key FROM envelopes GROUP BY key HAVING count(*) > 1
-UNION SELECT key FROM event_keys SEMI JOIN envelopes USING (key)
-"""
+_THERE_BEFORE = "SELECT key FROM event_keys SEMI JOIN envelopes USING (key)"
+_REPEATED = f"SELECT key FROM envelopes GROUP BY key HAVING count(*) > 1 UNION {_THERE_BEFORE}"
 _SHORT = """
 SELECT id FROM knowledge_versions WHERE layer = 'short' AND id IN (
     SELECT unnest(served) FROM envelopes WHERE entity = 'recall')
@@ -68,7 +66,8 @@ def ratings_alone(bench: Workbench, facts: Collection[type[Fact]], envelopes: pa
 
 def judged(bench: Workbench, facts: Collection[type[Fact]], envelopes: pa.Table) -> Judged:
     """Judge what can be judged as sets, of the relation `envelopes`."""
-    bench.present({"repeated": bench.table(_REPEATED)})
+    each_once = pc.count_distinct(envelopes["key"]).as_py() == len(envelopes)
+    bench.present({"repeated": bench.table(_THERE_BEFORE if each_once else _REPEATED)})
     repeated = pc.is_in(envelopes["key"], bench.presented("repeated")["key"].combine_chunks())
     sure = pa.chunked_array([pa.repeat(False, len(envelopes))])
     made: list[pa.Table] = []
