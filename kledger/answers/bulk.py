@@ -15,6 +15,7 @@ class BulkResult(TypedDict):
     """What became of one item; `error` says why it was refused, or why there was nothing to do."""
 
     id: str
+    task: Annotated[str | None, Field(description="Its task, shortened; null where the caller sees no such item")]
     outcome: BulkOutcome
     position: Annotated[int | None, Field(description="The log position of its event")]
     error: Fault | None

@@ -30,6 +30,7 @@ from producers.cli.commands import (
 )
 from producers.cli.commands.memory import commands as memory
 from producers.cli.commands.memory import documents, projects
+from producers.cli.commands.overview import bulk
 from producers.cli.commands.overview import reading as overview
 from producers.cli.commands.recall import commands as recall
 from producers.cli.commands.recall import recalls
@@ -65,8 +66,8 @@ def every_command(
 
 FILES = (
     *(admin, tokens, publishers),
-    *(importing, documents, knowledge_reading, overview, knowledge, lineage, evolutions, slims, mcp, sharing),
-    *(recall, recalls, trees),
+    *(importing, documents, knowledge_reading, overview, knowledge, bulk, lineage, evolutions, slims, mcp),
+    *(sharing, recall, recalls, trees),
     *(memory, projects, sessions, profiles, resources, backup, forget, integrity, refused),
 )
 """The files that list commands, in the order of the help; each lists its own."""

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any, cast, get_args
 import orjson
 import typer
 
+from kledger.contract.lists import split_words
+
 if TYPE_CHECKING:
     from kledger.contract.recall import ItemLayer
 
@@ -39,8 +41,7 @@ Message = Annotated[str | None, typer.Option("--message", help="The message that
 
 def several(values: Many) -> list[str] | None:
     """`--types a,b --types c` as three values; None when there is none."""
-    parts = [part.strip() for value in values or [] for part in value.split(",") if part.strip()]
-    return parts or None
+    return [part for value in values or [] for part in split_words(value)] or None
 
 
 def layers(values: Many) -> list[ItemLayer] | None:

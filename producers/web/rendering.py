@@ -6,7 +6,7 @@ own, since a browser is told to run none.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from functools import cache
 from importlib.metadata import version
@@ -17,6 +17,7 @@ import orjson
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
+from kledger.contract.lists import join_words
 from producers.web.addresses import DOTS, HOME, NAMED_BESIDE, local
 from producers.web.files import address_of
 from producers.web.headers import OF_A_PAGE
@@ -44,6 +45,7 @@ def _templates() -> Environment:
         "short": short,
         "tojson_text": _json_text,
         "tags": tags_of,
+        "listed": _listed,
     }
     environment.globals |= {"file": address_of, "home": HOME, "with_query": with_query}
     environment.globals |= {"item_page": item_page, "page_of": page_of}
@@ -62,12 +64,19 @@ def page(visit: Visit, template: str, code: int = 200, **context: object) -> HTM
             visit=visit,
             session=session,
             notices=session.take_notices() if session else [],
+            lacking=_lacking(context),
             ago=lambda value: ago(value, words),
             version=version("knowledge-ledger"),
             **context,
         )
     )
     return HTMLResponse(text, code, headers=OF_A_PAGE)
+
+
+def _lacking(context: Mapping[str, object]) -> list[Mapping[str, str]]:
+    """What the answers that a page is made of lack, each part once."""
+    answers = [value for value in context.values() if isinstance(value, dict)]
+    return list({each["part"]: each for answer in answers for each in answer.get("degraded") or ()}.values())
 
 
 def back_to(visit: Visit, address: str | None = None) -> Response:
@@ -113,6 +122,11 @@ def percent(share: float | None) -> str:
 def short(text: str, most: int = 240) -> str:
     """The beginning of a text, for a card."""
     return text if len(text) <= most else text[: most - 1].rstrip() + "…"
+
+
+def _listed(words: str | Sequence[str]) -> str:
+    """One word or several as a filter takes them."""
+    return join_words([words] if isinstance(words, str) else words)
 
 
 def _json_text(value: object) -> str:

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import duckdb
 import orjson
 
+from kledger.contract.scopes import Caller
 from kledger.contract.words import ItemStatus
 from ledger.event import JsonObject
 from projections.fold_kit.erased import NOTHING, places_of, within
 from projections.fold_kit.named_rows import named_rows
-from projections.views.knowledge.ask import acl_of, rfc3339
+from projections.views.knowledge.ask import LISTED, acl_of, listed, readable_by, rfc3339
+
+MOST_TASK = 200
+"""Characters of an item's task."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +46,16 @@ class Did:
     def stands(self) -> bool:
         """Whether the item is as the event left it; verdicts do not count."""
         return self.now_position == self.position
+
+
+def tasks_of(cursor: duckdb.DuckDBPyConnection, org: str, caller: Caller, ids: Sequence[str]) -> dict[str, str]:
+    """The tasks, shortened, of those of these items that the caller may read, by id."""
+    may, may_values = readable_by(caller)
+    rows = cursor.execute(
+        f"SELECT id, left(task, {MOST_TASK}) FROM knowledge WHERE org = ? AND id IN ({LISTED}) AND {may}",
+        [org, listed(ids), *may_values],
+    ).fetchall()
+    return dict(rows)
 
 
 def done_by(cursor: duckdb.DuckDBPyConnection, org: str, bulk_id: str) -> list[Did]:

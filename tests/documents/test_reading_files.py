@@ -194,9 +194,10 @@ async def test_a_cancelled_request_ends_the_process() -> None:
     assert reading_now() == []
 
 
-async def test_a_small_word_file_with_a_huge_table_takes_ten_seconds_at_most() -> None:
+async def test_a_small_word_file_with_a_huge_table_is_given_up_at_the_bounds_of_its_type() -> None:
     row = "<w:tr><w:tc><w:p><w:r><w:t>a</w:t></w:r></w:p></w:tc></w:tr>"
     huge = word_of(document_part(f"<w:tbl>{row * 300_000}</w:tbl>"))
     assert len(huge) < 100_000
-    with pytest.raises(UnreadableDocument, match="more than 10 s"):
+    # A fast machine meets the bound of memory first, a slow one that of time.
+    with pytest.raises(UnreadableDocument, match=r"more than 10 s|MiB of memory|too much memory"):
         await convert(huge, WORD)

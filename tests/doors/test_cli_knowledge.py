@@ -17,6 +17,7 @@ from typer.testing import CliRunner, Result
 from producers.cli import session
 from producers.cli.main import app
 from tests.doors.scripted_node import ScriptedNode, commanded_node
+from tests.processes.started import ROOT
 
 SAVED = {"id": "k-1", "position": 7, "version": 1, "event_id": "e-1", "duplicate": False}
 CHANGED = {"id": "k-1", "position": 8, "events": [{"type": "x", "event_id": "e-2", "position": 8}]}
@@ -70,6 +71,19 @@ def test_every_command_has_help_with_an_example_that_starts_like_it() -> None:
         helped = kledger(*command.split(), "--help")
         assert helped.exit_code == 0
         assert f"Example: kledger {command}" in " ".join(helped.stdout.replace("\\\n", "").split()), command
+
+
+def test_every_example_in_the_code_is_of_a_command_that_there_is() -> None:
+    known = commands()
+    examples = [
+        (file, line.strip().removeprefix("Example: kledger "))
+        for file in sorted((ROOT / "producers" / "cli" / "commands").rglob("*.py"))
+        for line in file.read_text("utf-8").splitlines()
+        if line.strip().startswith("Example: kledger ")
+    ]
+    assert len(examples) >= len(known)
+    for file, words in examples:
+        assert any(f"{words} ".startswith(f"{command} ") for command in known), (file, words)
 
 
 def test_the_help_says_what_exit_codes_mean() -> None:

@@ -8,21 +8,7 @@ from typing import Any
 import pytest
 from fastapi.routing import APIRoute
 
-from producers.http.routes import (
-    admin,
-    documents,
-    evolutions,
-    extractions,
-    knowledge,
-    memory,
-    profiles,
-    projects,
-    recall,
-    refused,
-    resources,
-    scope_types,
-    slims,
-)
+from producers.http.app import routes_of
 from tests.doors.furnished import KEY, K, M, R, asked_later, furnished_door, told
 from tests.doors.http_door import ALICE, Door, refusal
 
@@ -30,6 +16,8 @@ D, E, S = "/api/documents", "/api/evolutions", "/api/slims"
 ITEM = {"task": "fix the lamp", "content": "turn the fuse", "types": ["tool"]}
 OPERATOR: dict[str, str] = {}
 LOOK, OTHER_LOOK = {"acl": [{"entity": "user:bob"}]}, {"acl": [{"entity": "user:eve"}]}
+RETIRED = {"action": "retire", "ids": ["older"], "dry_run": False, "reason": "a"}
+SHARED = {"action": "share", "ids": ["older"], "dry_run": False, "readers": ["user:bob"]}
 FUSE = {"id": "fuse", "title": "The fuse", "body": "b", "secure_body": "one-two"}
 
 
@@ -68,6 +56,10 @@ WRITES: dict[str, tuple[str, str, Any, str, Any]] = {
     "revert": ("POST", f"{K}/revised/revert", {"to_version": 1}, f"{K}/revised/revert", {"to_version": 2}),
     "retire": ("DELETE", f"{K}/older?reason=a", None, f"{K}/older?reason=b", None),
     "restore": ("POST", f"{K}/retired/restore?reason=a", None, f"{K}/retired/restore?reason=b", None),
+    "bulk": ("POST", f"{K}/bulk", RETIRED, f"{K}/bulk", {**RETIRED, "reason": "b"}),
+    "bulk of others": ("POST", f"{K}/bulk", RETIRED, f"{K}/bulk", {**RETIRED, "ids": ["newer"]}),
+    "another bulk": ("POST", f"{K}/bulk", RETIRED, f"{K}/bulk", {**SHARED, "ids": ["older"]}),
+    "bulk shared with others": ("POST", f"{K}/bulk", SHARED, f"{K}/bulk", {**SHARED, "readers": ["user:eve"]}),
     "resource": ("POST", R, FUSE, R, {**FUSE, "title": "Another"}),
     "resource with another secret": ("POST", R, FUSE, R, {**FUSE, "secure_body": "two-one"}),
     "resource without its secret": ("POST", R, FUSE, R, {**FUSE, "secure_body": None}),
@@ -189,23 +181,7 @@ async def test_every_endpoint_that_takes_a_key_is_asked_here(door: Door) -> None
     """But for extracting, which needs a model: tests/attacks/test_claimed_processes.py."""
     routes = [
         (method, route.path_regex)
-        for routers in (
-            slims,
-            knowledge,
-            memory,
-            evolutions,
-            extractions,
-            profiles,
-            projects,
-            resources,
-            documents,
-            scope_types,
-            recall,
-            admin,
-            refused,
-        )
-        for router in routers.routes(door.desk)
-        for route in router.routes
+        for route in routes_of(door.desk)
         if isinstance(route, APIRoute) and "retry" in route.endpoint.__annotations__
         for method in route.methods or ()
     ]

@@ -73,6 +73,8 @@ async def test_each_item_is_judged_alone_as_if_it_were_changed_alone(door: Door)
     assert outcomes(done) == [(a, b.format("done"), c) for a, b, c in expected]
     assert (done["done"], done["unchanged"], done["refused"], done["position"]) == (1, 1, 3, head + 1)
     assert [await status(door, each) for each in ("mine", "gone")] == ["retired", "retired"]
+    # What each is called, where the caller may know.
+    assert [each["task"] is None for each in preview["results"]] == [True, False, True, False, False]
     for item_id in ("secret", "absent", "bobs"):
         alone = await door.delete(f"{K}/{item_id}", headers=ALICE)
         error = next(each["error"] for each in done["results"] if each["id"] == item_id)

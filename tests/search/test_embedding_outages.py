@@ -24,6 +24,7 @@ from tests.journeys.running_node import RunningNode, caught_up, head, result_of,
 from tests.openai_server import EmbeddingEndpoint, embedding_endpoint
 from tests.patience import PATIENCE
 from tests.search.hits import hits
+from tests.web.visitor import visitor, words
 
 Misbehaviour = Callable[[EmbeddingEndpoint], None]
 SLOW = 10.0
@@ -102,6 +103,11 @@ def test_an_endpoint_that_misbehaves_delays_no_search_and_loses_no_item(
             assert [each["part"] for each in one["degraded"]] == ["embeddings"]
             assert one["degraded"][0]["reason"]
             assert one["degraded"][0]["position"] is not None
+        with visitor(node.url) as person:  # the pages that are made of such answers say so too
+            for address in ("/ui/knowledge", "/ui/why"):
+                page = words(person.get(address, q="bread oven").text)
+                assert "This page may not be whole: embeddings: " in page, address
+            assert "may not be whole" not in words(person.get("/ui/why?q=bread+oven&path=keyword").text)
         assert found(node, "bread", "keyword")["degraded"] == [], "words need no endpoint"
         until(lambda: any("embeddings" in reason for reason in health(node)["reasons"]), "health states it")
         assert health(node)["status"] == "degraded"

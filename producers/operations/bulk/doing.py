@@ -21,7 +21,7 @@ from ledger.events.knowledge import KnowledgeRestored, KnowledgeRetired, Knowled
 from ledger.item_status import MAKES
 from ledger.named_ids import named_id
 from producers.operations.admin.scope_types import require_types
-from producers.operations.bulk.judging import Change, Stating, carry_out, counted, last_position
+from producers.operations.bulk.judging import Change, Stating, carry_out, counted, last_position, titled
 from producers.operations.desk import Desk, first_entity, reach_head
 from producers.operations.knowledge.sharing import check_new_readers
 from producers.operations.publish import mismatch, refuse_unkeepable
@@ -59,10 +59,10 @@ async def bulk(
     }
     made = await carry_out(desk, caller, lineage, changes, dry_run=payload.dry_run)
     by_id = {each["id"]: each for each in made} | {
-        item_id: BulkResult(id=item_id, outcome="done", position=did.position, error=None)
+        item_id: BulkResult(id=item_id, task=None, outcome="done", position=did.position, error=None)
         for item_id, did in before.items()
     }
-    results = [by_id[item_id] for item_id in payload.ids]
+    results = await titled(desk, caller, [by_id[item_id] for item_id in payload.ids])
     is_done = any(each["outcome"] == "done" for each in results)
     return Bulk(
         bulk_id=bulk_id if is_done else None,

@@ -22,6 +22,7 @@ from producers.operations.knowledge.whose import acting_as, coordinators, shared
 from producers.operations.outcomes import ATTEMPTS
 from producers.operations.publish import SLICE, publish
 from producers.operations.updated import error_body
+from projections.overview.bulks import tasks_of
 from projections.views.knowledge import ask
 from projections.views.knowledge.ask import Standing
 
@@ -145,10 +146,16 @@ async def _came_of(
 
 def _result(item_id: str, judged: _Judged, outcome: BulkOutcome, position: int | None = None) -> BulkResult:
     if judged.error is not None:
-        return BulkResult(id=item_id, outcome="refused", position=None, error=error_body(judged.error))
+        return BulkResult(id=item_id, task=None, outcome="refused", position=None, error=error_body(judged.error))
     if judged.fact is None:
-        return BulkResult(id=item_id, outcome="unchanged", position=None, error=None)
-    return BulkResult(id=item_id, outcome=outcome, position=position, error=None)
+        return BulkResult(id=item_id, task=None, outcome="unchanged", position=None, error=None)
+    return BulkResult(id=item_id, task=None, outcome=outcome, position=position, error=None)
+
+
+async def titled(desk: Desk, caller: Caller, results: Sequence[BulkResult]) -> list[BulkResult]:
+    """The results with the tasks of the items that the caller may read."""
+    tasks = await desk.view.ask(tasks_of, desk.org, caller, [each["id"] for each in results])
+    return [{**each, "task": tasks.get(each["id"])} for each in results]
 
 
 def last_position(desk: Desk, results: Sequence[BulkResult]) -> int:

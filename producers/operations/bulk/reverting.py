@@ -19,7 +19,7 @@ from ledger.event import Fact, JsonObject, Lineage
 from ledger.events.knowledge import KnowledgeRestored, KnowledgeRetired, KnowledgeShared
 from ledger.named_ids import named_id
 from producers.operations.bulk.doing import ACTIONS, is_theirs
-from producers.operations.bulk.judging import Change, Stating, carry_out, counted, last_position
+from producers.operations.bulk.judging import Change, Stating, carry_out, counted, last_position, titled
 from producers.operations.desk import ANY, Desk, Freshness, reach, reach_head
 from producers.operations.publish import NAMESPACE, refuse_unkeepable
 from producers.operations.updated import error_body
@@ -66,12 +66,12 @@ async def revert(
         if did.now_event == own_id:
             told = IllegalState(f"{did.item_id} was reverted at position {did.now_position}", id=did.item_id)
             by_id[did.item_id] = BulkResult(
-                id=did.item_id, outcome="unchanged", position=did.now_position, error=error_body(told)
+                id=did.item_id, task=None, outcome="unchanged", position=did.now_position, error=error_body(told)
             )
         else:
             changes[did.item_id] = Change(_undoing(did, payload.reason), own_id, did.type != KnowledgeShared.name)
     by_id |= {each["id"]: each for each in await carry_out(desk, caller, lineage, changes, dry_run=False)}
-    results = [by_id[did.item_id] for did in done]
+    results = await titled(desk, caller, [by_id[did.item_id] for did in done])
     return RevertedBulk(
         bulk_id=bulk_id,
         action=_action(done),

@@ -13,6 +13,7 @@ from starlette.responses import Response
 
 from kledger.answers.knowledge import Item
 from kledger.answers.overview import Facets
+from kledger.answers.parts import Degraded
 from kledger.client.knowledge import ItemFilters
 from kledger.contract.projects import scope_of
 from kledger.contract.recall import ItemLayer
@@ -48,6 +49,7 @@ class Shown:
     first: int
     newer: str | None
     older: str | None
+    degraded: Sequence[Degraded]
 
 
 async def knowledge(_: Site, visit: Visit) -> Response:
@@ -78,12 +80,13 @@ async def _list(visit: Visit, narrowed: Narrowed, place: tuple[str, str, str] | 
         place=place,
         tabs=TABS,
         shown=shown,
+        answers={"degraded": [*shown.degraded, *facets["degraded"]]},
         layers=[layer_of(item) for item in shown.items],
         retires=[may_retire(session, item) for item in shown.items],
         revises=[may_revise(session, item) for item in shown.items],
         facets=_facets(narrowed, facets),
         chosen=visit.one_of("chosen", ("page",), ""),
-        choose_all=with_query(narrowed.path, {**visit.request.query_params, **narrowed.stated}, chosen="page"),
+        choose_all=with_query(narrowed.path, {**visit.request.query_params, **narrowed.in_address()}, chosen="page"),
         statuses=STATUSES,
         scores=SCORES,
         sorts=SORTS,
@@ -106,6 +109,7 @@ async def _listed(visit: Visit, narrowed: Narrowed, filters: ItemFilters) -> Sho
         offset,
         narrowed.link(offset=newer, then=then if newer else None) if offset else None,
         narrowed.link(offset=offset + PAGE_SIZE, then=then) if listed["next"] is not None else None,
+        listed["degraded"],
     )
 
 
@@ -128,7 +132,8 @@ async def _found(visit: Visit, narrowed: Narrowed, filters: ItemFilters) -> Show
         kind="page",
     )
     more = len(found["results"]) == most < MOST_FOUND
-    return Shown(found["results"], found["count"], 0, None, narrowed.link(most=most * 2) if more else None)
+    older = narrowed.link(most=most * 2) if more else None
+    return Shown(found["results"], found["count"], 0, None, older, found["degraded"])
 
 
 @dataclass(frozen=True, slots=True)
