@@ -22,7 +22,6 @@ import pyarrow.compute as pc
 from kledger.contract.errors import LedgerError
 from ledger.event import Fact, StoredEvent
 from ledger.events import FACTS
-from projections.engine.as_sets import sets_in
 from projections.engine.canonical_check import is_canonical
 from projections.engine.model_check import canonical_body, validated
 from projections.engine.unsealing import Opened
@@ -33,6 +32,7 @@ from projections.fold_kit.parser import Parser
 from projections.fold_kit.schema_sql import documents, flat, json_structure
 from projections.fold_kit.sql_text import text
 from projections.fold_kit.workbench import Facts
+from projections.views.as_sets import sets_in
 from projections.views.lineage.links import links
 
 # The parser's memory is bounded, and a body is copied several times on its way into columns.
@@ -49,7 +49,7 @@ class Decoded:
     `parsed` has a table for each fact that occurs, in the vocabulary's order: the narrow columns of
     projections/fold_kit/envelopes.py, d (the data as a struct) and data (as JSON). `envelopes` are the narrow columns
     of all. `candidates` is the gate's input, in the order of the log; None where the gate can judge some of them as
-    a set (projections/engine/as_sets.py). `lineage` are the links in the events. All three are empty where no event is
+    a set (projections/views/as_sets.py). `lineage` are the links in the events. All three are empty where no event is
     valid.
     """
 

@@ -2,7 +2,7 @@
 
 It refuses duplicates (same actor, same event id) and leaves the rest to the rules of the event's entity (who owns what,
 which version is current). A refusal has a code and a reason; bad data never raises. That the subject matches the event
-and its actor was checked by the decoder. Most events need no loop: see as_sets.py beside this.
+and its actor was checked by the decoder. Most events need no loop: see projections/views/as_sets.py.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ import pyarrow.compute as pc
 from ledger.event import Fact
 from ledger.events import FACTS
 from ledger.wire.publication import Identity
-from projections.engine import as_sets
-from projections.engine.as_sets import VERDICT
 from projections.engine.decode import Decoded
 from projections.fold_kit.decisions import ACCEPTED, REST, Candidate, Rules, as_candidates
 from projections.fold_kit.sql_text import among
 from projections.fold_kit.workbench import Workbench, table_of
+from projections.views import as_sets
+from projections.views.as_sets import VERDICT
 from projections.views.documents.rules import DocumentRules
 from projections.views.goals.rules import GoalRules
 from projections.views.knowledge import fast_path

@@ -27,6 +27,7 @@ from kledger.contract.errors import InvalidPayload, KeyMissing, LedgerError, Sea
 from kledger.contract.seal_mark import MARK
 from ledger.event import StoredEvent
 from ledger.events import FACTS
+from ledger.privacy import sealed_as_written
 from ledger.privacy.keyring import Keyring
 from ledger.privacy.sealed import (
     RESOURCE,
@@ -41,7 +42,7 @@ from ledger.privacy.sealed import (
 from ledger.privacy.vault import Held, Tombstone
 from ledger.wire.seal_mac import ATTRIBUTE
 from ledger.wire.subjects import stated_by_in
-from projections.engine import forgotten, sealed_as_written
+from projections.engine import forgotten
 from projections.fold_kit.decisions import Refusal
 
 log = structlog.get_logger(__name__)

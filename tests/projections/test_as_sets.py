@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
+from typing import Any
 
 import orjson
 import pytest
@@ -50,11 +51,11 @@ def recall(by: str, *items: str) -> NewEvent:
 
 
 def profile(owner: str, fact: type[ProfileFact], by: str, said: str) -> NewEvent:
-    about = {"owner": owner, "memory_type": "user"}
+    about: dict[str, Any] = {"owner": owner, "memory_type": "user"}
     if fact is ProfilePatched:
-        about["patch"] = {"a": {said: [said, None]}, said: None if len(said) % 2 else {"b": 0.25}}  # type: ignore[assignment]
+        about["patch"] = {"a": {said: [said, None]}, said: None if len(said) % 2 else {"b": 0.25}}
     elif fact is not ProfileDisabled:
-        about["content"] = {"a": {"kept": 1}, said: said}  # type: ignore[assignment]
+        about["content"] = {"a": {"kept": 1}, said: said}
     return NewEvent(fact(**about), profile_id(owner, "user"), by)
 
 

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import orjson
 import pytest
 
 from ledger.event import Lineage, StoredEvent
+from ledger.privacy import sealed_as_written
 from ledger.privacy.keyring import Keyring
 from ledger.privacy.personal import sealed_event
 from ledger.privacy.vault import DataKey, Held, MemoryVault, new_secret
 from ledger.vocabulary.examples import EXAMPLES
-from projections.engine import sealed_as_written
 from projections.engine.unsealing import Opened, open_events
 from tests.projections.histories import stored
 
@@ -71,7 +72,7 @@ def test_a_byte_that_was_changed_anywhere_comes_to_what_parsing_makes_of_it(
     assert open_events(keyring(KEYS), log) == parsed(monkeypatch, log, KEYS)
 
 
-MOVED = {
+MOVED: dict[str, Callable[[bytes, bytes], bytes]] = {
     "data twice": lambda body, data: body.replace(b'"data":', b'"data":' + data + b',"data":', 1),
     "data within an attribute": lambda body, data: body.replace(
         b'"data":', b'"more":{"a":1,"data":' + data + b'},"data":', 1
@@ -107,7 +108,8 @@ async def test_a_destroyed_or_missing_key_is_told_as_where_events_are_parsed(mon
     assert isinstance(bob, DataKey)
     log = stored([sealed_event(EXAMPLES["knowledge.saved"], keys) for keys in ([ada], [bob], [ada, bob], [bob, ada])])
     gone = await vault.destroy(ADA, by="user:local", at="2026-03-05T12:00:00Z", receipt="r")
-    for held in ({ADA: gone, BOB: bob}, {BOB: bob}, {ADA: ada}, {}):
+    cases: list[dict[str, Held]] = [{ADA: gone, BOB: bob}, {BOB: bob}, {ADA: ada}, {}]
+    for held in cases:
         opened = open_events(keyring(held), log)
         assert opened == parsed(monkeypatch, log, held)
         assert opened.erased if ADA in held and held[ADA] is gone else opened.failed

@@ -3,7 +3,7 @@
 A parsed document is walked for its sealed values three times, in Python; here a pattern finds them, and their plaintext
 takes their place. Which value stands where needs no parsing: the MAC bears out every byte of the data, and a seal opens
 only at the place that it was made for. Whatever does not fit, opens elsewhere or names a key that is not there is left
-to unsealing.py, which says what is wrong with it.
+to projections/engine/unsealing.py, which says what is wrong with it.
 """
 
 from __future__ import annotations
