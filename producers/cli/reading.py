@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, cast, get_args
+from typing import Annotated, Any, cast, get_args
 
 import orjson
 import typer
 
 from kledger.contract.lists import split_words
-
-if TYPE_CHECKING:
-    from kledger.contract.recall import ItemLayer
-
+from kledger.contract.words import ItemLayer
 
 Many = list[str] | None
 
@@ -46,8 +43,6 @@ def several(values: Many) -> list[str] | None:
 
 def layers(values: Many) -> list[ItemLayer] | None:
     """`--layer semantic,plain` as layers; None when there is none. Raises typer.BadParameter."""
-    from kledger.contract.recall import ItemLayer  # it loads pydantic, which help does without
-
     named = several(values) or []
     for name in named:
         if name not in get_args(ItemLayer):

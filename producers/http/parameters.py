@@ -19,9 +19,9 @@ from kledger.contract.errors import InvalidPayload
 from kledger.contract.knowledge import KnowledgeType
 from kledger.contract.language import Language, accepted_language
 from kledger.contract.lists import split_words
-from kledger.contract.recall import Match, SearchKind
+from kledger.contract.recall import Match
 from kledger.contract.scopes import Caller, Visibility, check_entity, check_scope
-from kledger.contract.words import RecallPath
+from kledger.contract.words import RecallPath, SearchKind
 from kledger.requests.owners import owner_named
 from ledger.event import Lineage
 from producers.http.identity import caller_of, lineage_of, retry_of, seen_by, writer_of

@@ -13,8 +13,7 @@ from typing import Literal, cast, get_args
 from kledger.client.knowledge import ItemFilters
 from kledger.contract.errors import InvalidPayload
 from kledger.contract.lists import join_words
-from kledger.contract.recall import ItemLayer
-from kledger.contract.words import ItemFilter, ItemSort, MemoryConcern
+from kledger.contract.words import ItemFilter, ItemLayer, ItemSort, MemoryConcern
 from producers.web.rendering import with_query
 from producers.web.visit import Visit
 

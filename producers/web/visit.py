@@ -123,4 +123,4 @@ class Visit:
 
     def notify(self, text: str, *, undo: str | None = None, bad: bool = False, **fields: str) -> None:
         """Show this on the next page."""
-        self.session.notices.append(Notice(text, undo, fields, bad))
+        self.session.tell(Notice(text, undo, fields, bad))

@@ -11,9 +11,9 @@ import orjson
 
 from kledger.answers.explained import SearchExplained
 from kledger.answers.parts import Degraded
-from kledger.contract.recall import LeftOut, RecallLayer, floor_of
+from kledger.contract.recall import LeftOut, floor_of
 from kledger.contract.scopes import PRIORITY, further_types
-from kledger.contract.words import EVERYTHING, RecallPath
+from kledger.contract.words import EVERYTHING, RecallLayer, RecallPath
 from ledger.event import JsonObject
 from projections.engine.view import View
 from projections.fold_kit.named_rows import named_rows

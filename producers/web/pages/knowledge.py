@@ -16,7 +16,7 @@ from kledger.answers.overview import Facets
 from kledger.answers.parts import Degraded
 from kledger.client.knowledge import ItemFilters
 from kledger.contract.projects import scope_of
-from kledger.contract.recall import ItemLayer
+from kledger.contract.words import ItemLayer
 from producers.web.addresses import HOME, SOURCES
 from producers.web.narrowed import SCORES, SORTS, STATUSES, Narrowed
 from producers.web.rendering import page, segment, with_query
