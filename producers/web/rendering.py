@@ -18,6 +18,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from producers.web.addresses import DOTS, HOME, NAMED_BESIDE, local
+from producers.web.errors.telling import told
 from producers.web.files import address_of
 from producers.web.headers import OF_A_PAGE
 from producers.web.tags import tags_of
@@ -44,6 +45,7 @@ def _templates() -> Environment:
         "short": short,
         "tojson_text": _json_text,
         "tags": tags_of,
+        "told": told,
     }
     environment.globals |= {"file": address_of, "home": HOME, "with_query": with_query}
     environment.globals |= {"item_page": item_page, "page_of": page_of}

@@ -7,10 +7,11 @@ import secrets
 from starlette.responses import RedirectResponse, Response
 
 from kledger.client.clients import AsyncLedgerClient
-from kledger.contract.errors import Forbidden, IllegalScope, LedgerError, Unauthenticated
+from kledger.contract.errors import Forbidden, LedgerError, Unauthenticated
 from kledger.contract.scopes import ENTITY_TYPES, Caller, check_entity, check_name
 from producers.web import cookies
 from producers.web.addresses import HOME, local
+from producers.web.errors.own import NobodyNamed
 from producers.web.headers import OF_A_PAGE
 from producers.web.rendering import page
 from producers.web.sessions import Session
@@ -90,7 +91,7 @@ def _named(visit: Visit) -> Caller:
     named = {kind: check_name(kind, name) for kind in ENTITY_TYPES if (name := visit.said(kind))}
     further = [check_entity(part.strip()) for part in visit.said("scopes").split(",") if part.strip()]
     if not named and not further and not visit.said("token"):
-        raise IllegalScope("nobody is named: say who you are, or look as the operator", errors=[])
+        raise NobodyNamed("nobody is named: say who you are, or look as the operator", errors=[])
     return Caller.of(named, further=further)
 
 
