@@ -255,6 +255,28 @@ def test_items_that_say_the_same_are_shown_in_a_group_merged_and_brought_back(
     assert {anas.get(each)["status"] for each in ids} == {"active"}
 
 
+def test_a_merge_says_before_what_has_changed_since_it_was_compared_and_merges_the_rest(
+    ana: Visitor, anas: LedgerClient, chat: ChatEndpoint
+) -> None:
+    word = uuid.uuid4().hex[:8]
+    chat.says(lambda _: {"task": "Mend", "content": f"Mend what is torn, says {word}.", "types": ["plan"]})
+    texts = (f"Mend the sails of {word} by hand", f"Tar the ropes of {word} in May")
+    pairs = [[anas.save(text, text + end, ["plan"])["id"] for end in (".", "!")] for text in texts]
+    slim = anas.slim(dry_run=True)
+    assert len(slim["groups"]) == 2
+    anas.revise(pairs[0][1], content="Somebody else mends them now")
+    page = words(ana.get("/ui/review?tab=proposals").text)
+    assert f"Cannot be merged any more: {pairs[0][1]}" in page
+    assert "Merge them" in page
+    anas.revise(pairs[1][1], content="Ropes are of nylon now")
+    page = words(ana.get("/ui/review?tab=proposals").text)
+    assert "Nothing of this can be merged any more" in page
+    assert "Merge them" not in page
+    refused = ana.post("/ui/review/slims", id=slim["id"], what="apply")
+    assert refused.status_code == 409
+    assert anas.slim_get(slim["id"])["status"] == "reported"
+
+
 def shared(ledger: LedgerClient, person: str) -> tuple[str, str]:
     """A project that a person coordinates, and what somebody proposed to it."""
     project = f"harbour-{uuid.uuid4().hex[:8]}"

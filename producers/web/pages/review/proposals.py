@@ -48,11 +48,12 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class Merge:
-    """A slim and its first groups."""
+    """A slim and its first groups; `current` where some of them can still be merged."""
 
     slim: Slim
     groups: list[Group]
     left_out: int
+    current: bool
 
 
 async def shown(visit: Visit) -> Mapping[str, Any]:
@@ -101,7 +102,8 @@ def _rewrite(evolution: Evolution, item: WholeItem | None) -> Rewrite:
 
 
 def _merge(slim: Slim, groups: Sequence[SlimGroup], items: Mapping[str, WholeItem]) -> Merge:
-    return Merge(slim, [_group(each, items) for each in groups], len(slim["groups"]) - len(groups))
+    current = any(not each["skipped"] for each in slim["groups"])
+    return Merge(slim, [_group(each, items) for each in groups], len(slim["groups"]) - len(groups), current)
 
 
 def _group(group: SlimGroup, items: Mapping[str, WholeItem]) -> Group:
@@ -136,10 +138,10 @@ async def merge(_: Site, visit: Visit) -> Response:
     match visit.said("what"):
         case "apply":
             slim = await visit.ledger.slim_apply(id, wait=_PATIENCE)
-            told = (
-                words("{n} items are merged.", n=slim["merged"]) if slim["status"] == "applied" else _under_way(visit)
-            )
-            visit.notify(told, undo=f"{REVIEW}/slims", id=id, what="revert")
+            if slim["status"] == "applied" and not slim["merged"]:
+                visit.notify(words("Nothing was merged: the items have changed since they were compared."), bad=True)
+            else:
+                visit.notify(_merged(visit, slim), undo=f"{REVIEW}/slims", id=id, what="revert")
         case "reject":
             await visit.ledger.slim_reject(id, reason=reason(visit))
             visit.notify(words("The merges are rejected; every item stays as it is."))
@@ -150,6 +152,15 @@ async def merge(_: Site, visit: Visit) -> Response:
         case other:
             raise _unknown(other)
     return decided(visit, "proposals")
+
+
+def _merged(visit: Visit, slim: Slim) -> str:
+    if slim["status"] != "applied":
+        return _under_way(visit)
+    told = visit.words("{n} items are merged.", n=slim["merged"])
+    if left := sum(1 for each in slim["groups"] if each["skipped"]):
+        told += " " + visit.words("{n} groups are left as they were.", n=left)
+    return told
 
 
 def _under_way(visit: Visit) -> str:
