@@ -132,6 +132,8 @@ def test_a_proof_of_nothing_is_refused_in_words(operator: Visitor) -> None:
     missing = operator.get("/ui/audit/proof", id="<b>none</b>")
     assert missing.status_code == 404
     assert "<b>none" not in missing.text
+    assert 'name="id" value="&lt;b&gt;none&lt;/b&gt;"' in missing.text  # back at the form, with what was written
+    assert "There is no such item" in words(missing.text)
 
 
 def test_who_is_not_the_operator_sees_none_of_it_and_starts_nothing(node: RunningNode, operator: Visitor) -> None:
