@@ -131,6 +131,10 @@ def test_a_conflict_stands_side_by_side_and_the_one_that_is_not_kept_is_out_of_r
 ) -> None:
     oil, electric, named = lamps(node, anas)
     page = ana.get("/ui/review").text
+    assert "What you decide is recorded as" not in words(page)
+    with visitor(node.url) as operator:  # a decision of the operator is recorded as the owner's, and the page says so
+        owner = anas.get(oil)["owner"]
+        assert f"What you decide is recorded as a decision of {owner}." in words(operator.get("/ui/review").text)
     assert "<mark>burns oil</mark>" in page
     assert "<mark>is electric</mark>" in page
     assert "oil or electric" in page
