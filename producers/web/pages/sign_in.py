@@ -14,7 +14,7 @@ from producers.web.addresses import HOME, local
 from producers.web.errors.own import NobodyNamed
 from producers.web.headers import OF_A_PAGE
 from producers.web.rendering import page
-from producers.web.sessions import Session
+from producers.web.sessions import Notice, Session
 from producers.web.site import Page, Site
 from producers.web.visit import Visit
 
@@ -81,7 +81,18 @@ async def _session(site: Site, visit: Visit) -> Session:
     except Forbidden:
         if not analyst:
             raise
-    return Session(caller, ledger, bool(token), operator, analyst)
+    session = Session(caller, ledger, bool(token), operator, analyst)
+    if not token:
+        await _tell_if_unknown(visit, session)
+    return session
+
+
+async def _tell_if_unknown(visit: Visit, session: Session) -> None:
+    """Without tokens every name is taken: say so where nothing is known of one, which may be a slip of the pen."""
+    who = session.who()[:1]
+    if who and not (await session.ledger.list(owner=who[0], status="all", limit=1))["total"]:
+        text = visit.words("{who} owns nothing here yet. If you expected something, check the name.", who=who[0])
+        session.notices.append(Notice(text))
 
 
 def _named(visit: Visit) -> Caller:
