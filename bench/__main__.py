@@ -39,6 +39,7 @@ BENCHMARKS = (
     "sentence_model",
     "heard",
     "restart",
+    "sizes",
     "slim",
     "sessions",
     "savings",

@@ -13,10 +13,10 @@ import structlog
 from kledger.answers.explained import SearchExplained
 from kledger.contract.errors import InvalidPayload, LedgerError
 from kledger.contract.language import Language
-from kledger.contract.recall import Intent, RecallKind, RecallLayer, SearchKind
+from kledger.contract.recall import Intent
 from kledger.contract.scopes import Caller
 from kledger.contract.seal_mark import MARK
-from kledger.contract.words import RecallPath
+from kledger.contract.words import RecallKind, RecallLayer, RecallPath, SearchKind
 from ledger.event import JsonObject, Lineage, NewEvent
 from ledger.events.recall import Ranking, RecallServed, ServedItem
 from ledger.runtime import tracing
