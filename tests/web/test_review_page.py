@@ -139,7 +139,7 @@ def test_a_conflict_stands_side_by_side_and_the_one_that_is_not_kept_is_out_of_r
     assert "<mark>is electric</mark>" in page
     assert "oil or electric" in page
     page = decided(ana, "conflicts", id=named, winner=electric, what="keep", reason="there is a cable")
-    assert f"{electric} holds, and {oil} is out of recall." in words(page)
+    assert "“The lamp at the pier” holds, and “The lamp at the pier” is out of recall." in words(page)
     assert found(anas, "lamp at the pier") == [electric]
     assert "there is a cable" in ana.get("/ui/review?tab=conflicts&of=resolved").text
     undone(ana, page)
@@ -295,7 +295,8 @@ def test_a_coordinator_approves_what_was_proposed_to_the_project(node: RunningNo
     project, memory = shared(ledger, "cora")
     with visitor(node.url, user="cora", project=project) as cora:
         assert "proposed by agent:scribe" in words(cora.get("/ui/review?tab=approvals").text)
-        assert f"{memory} is shared now." in words(decided(cora, "approvals", id=memory, version="1", what="approve"))
+        title = ledger.get(memory)["task"]
+        assert f"“{title}” is shared now." in words(decided(cora, "approvals", id=memory, version="1", what="approve"))
     assert ledger.get(memory)["status"] == "active"
 
 
@@ -312,7 +313,11 @@ def test_of_a_later_version_it_is_shown_what_it_changes_and_a_rejection_gives_it
         page = cleo.get("/ui/review?tab=approvals").text
         assert "A later version of" in words(page)
         assert "<ins>two reviewers</ins>" in page
-        decided(cleo, "approvals", id=later, version="1", what="reject", reason="one is enough")
+        told = words(decided(cleo, "approvals", id=later, version="1", what="reject", reason="one is enough"))
+        assert "is declined; its author reads the reason." in told
+        declined = cleo.get("/ui/review?tab=approvals&of=rejected").text
+        assert f'href="/ui/items/{later}"' in declined
+        assert 'value="approve"' not in declined
     assert scribe.memory(later)["status"] == "rejected"
     assert scribe.memory(later)["reason"] == "one is enough"
     assert scribe.get(memory)["status"] == "active"

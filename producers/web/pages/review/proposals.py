@@ -15,7 +15,8 @@ from kledger.answers.slims import Slim, SlimGroup, SlimList
 from kledger.contract.errors import InvalidPayload
 from kledger.contract.words import SlimStatus
 from producers.web.differences import Part, differences
-from producers.web.pages.review.items import items_of
+from producers.web.pages.review.items import items_of, titles_of
+from producers.web.pages.review.reasons import reason_told
 from producers.web.pages.review.tab import REVIEW, Tab, decided, offset, reason
 from producers.web.site import Site, change
 from producers.web.visit import Visit
@@ -77,6 +78,7 @@ async def shown(visit: Visit) -> Mapping[str, Any]:
         "merges": [_merge(one, several, items) for one, several in zip(slims, groups, strict=True)],
         "merges_total": listed["total"],
         "merges_offset": offset(visit, "merges"),
+        "reason_told": lambda reason: reason_told(reason, visit.words),
         "size": PER_PAGE,
         "merges_size": SLIMS_PER_PAGE,
     }
@@ -120,14 +122,16 @@ async def rewrite(_: Site, visit: Visit) -> Response:
     match visit.said("what"):
         case "apply":
             done = await visit.ledger.apply_evolution(id)
-            told = words("{id} says what was proposed.", id=done["item_id"])
+            (task,) = await titles_of(visit, done["item_id"])
+            told = words("“{task}” says what was proposed.", task=task)
             visit.notify(told, undo=f"{REVIEW}/evolutions", id=id, what="revert")
         case "reject":
             await visit.ledger.reject_evolution(id, reason=reason(visit))
             visit.notify(words("The proposal is rejected; the item stays as it is."))
         case "revert":
             done = await visit.ledger.revert_evolution(id)
-            visit.notify(words("{id} is again what it was before.", id=done["item_id"]))
+            (task,) = await titles_of(visit, done["item_id"])
+            visit.notify(words("“{task}” is again what it was before.", task=task))
         case other:
             raise _unknown(other)
     return decided(visit, "proposals")
