@@ -69,12 +69,12 @@ def _chart(columns: list[Column], result: Table) -> Markup | None:
     """The first column as labels, the first numbers after it as bars; None where that would say nothing: the labels
     are missing or the same, there is one row alone, no numbers, or a column for everything."""
     place = next((place for place, column in enumerate(columns) if place and column.number), None)
-    labels = [json.dumps(row[0]) for row in result["rows"] if row and row[0] is not None]
-    apart = len(labels) > 1 and len(set(labels)) == len(result["rows"])
+    labels = [json.dumps(row[0]) for row in result["rows"] if row]
+    apart = len(labels) > 1 and len(set(labels)) == len(labels)
     if place is None or not apart or len(columns) > MOST_CHARTED:
         return None
     rows = [
-        (_written(row[0]) or "", number, short(_written(row[place]) or "", _MOST_WRITTEN))
+        (_written(row[0]) or "NULL", number, short(_written(row[place]) or "", _MOST_WRITTEN))
         for row in result["rows"][:MOST_BARS]
         if (number := _number(row[place])) is not None
     ]

@@ -46,6 +46,13 @@ def test_every_reason_is_one_that_the_node_gives_and_has_a_chinese_form() -> Non
         assert any(said in form for form, _ in REASONS)
 
 
+@pytest.mark.parametrize("why", ["and is less sure by 0.30", "which user:ben owns"])
+def test_why_a_later_version_is_a_conflict_is_told_in_chinese(why: str) -> None:
+    told = reason_told(f"k-2 is to take the place of k-1, {why}", words_of("zh"))
+    assert told.startswith("k-2 要取代")
+    assert "k-1" in told
+
+
 def test_another_reason_is_told_as_it_is() -> None:
     assert reason_told("oil or electric", words_of("zh")) == "oil or electric"
 

@@ -30,7 +30,7 @@ class Field:
 def sent(visit: Visit) -> list[Field]:
     """The fields of the form, where it has some that people write; else none: there is nothing to mend."""
     fields = [
-        Field(name, value, FIELDS.get(name) if name != "id" else None)
+        Field(name, value, FIELDS.get(name) if name != "id" and (value or len(values) == 1) else None)
         for name, values in visit.form.items()
         for value in values
         if name not in _SECRET

@@ -14,6 +14,7 @@ from kledger.contract.errors import InvalidPayload
 from kledger.contract.words import ConflictStatus
 from producers.web.differences import Part, differences
 from producers.web.pages.review.items import items_of, titles_of
+from producers.web.pages.review.reasons import reason_told
 from producers.web.pages.review.tab import REVIEW, Tab, decided, offset, reason, whole_number
 from producers.web.site import Site, change
 from producers.web.visit import Visit
@@ -38,7 +39,8 @@ async def shown(visit: Visit) -> Mapping[str, Any]:
     listed = await visit.ledger.conflicts(status=status, limit=PER_PAGE, offset=offset(visit))
     items = await items_of(visit, (each for one in listed["results"] for each in (one["first"], one["second"])))
     rows = [_row(one, items.get(one["first"]), items.get(one["second"])) for one in listed["results"]]
-    return {"total": listed["total"], "rows": rows, "of": status, "size": PER_PAGE, "offset": offset(visit)}
+    told = {"reason_told": lambda reason: reason_told(reason, visit.words)}
+    return {**told, "total": listed["total"], "rows": rows, "of": status, "size": PER_PAGE, "offset": offset(visit)}
 
 
 def _row(conflict: Conflict, first: WholeItem | None, second: WholeItem | None) -> Row:

@@ -7,12 +7,20 @@ import re
 from producers.web.words import Words
 
 REASONS = (
-    ("(.+) has changed since it was compared", "{id} has changed since it was compared"),
-    ("(.+) is not .+'s any more", "{id} is owned by somebody else now"),
-    ("(.+) has another owner now", "{id} is owned by somebody else now"),
+    ("(?P<id>.+) has changed since it was compared", "{id} has changed since it was compared"),
+    ("(?P<id>.+) is not .+'s any more", "{id} is owned by somebody else now"),
+    ("(?P<id>.+) has another owner now", "{id} is owned by somebody else now"),
     ("others kept writing to its items", "others kept writing to its items"),
-    ("(.+) has changed since it took the others in", "{id} has changed since it took the others in"),
-    ("what (.+) said before was erased", "what {id} said before was erased"),
+    ("(?P<id>.+) has changed since it took the others in", "{id} has changed since it took the others in"),
+    ("what (?P<id>.+) said before was erased", "what {id} said before was erased"),
+    (
+        r"(?P<id>\S+) is to take the place of (?P<other>\S+), and is less sure by (?P<share>[\d.]+)",
+        "{id} is to take the place of {other}, and is less sure by {share}",
+    ),
+    (
+        r"(?P<id>\S+) is to take the place of (?P<other>\S+), which (?P<owner>\S+) owns",
+        "{id} is to take the place of {other}, which {owner} owns",
+    ),
     (
         "the best item of each group is kept as it is: all its items say the same word for word",
         "the best item of each group is kept as it is: all its items say the same word for word",
@@ -29,5 +37,5 @@ def reason_told(reason: str, words: Words) -> str:
     """A reason in words."""
     for form, text in REASONS:
         if found := re.fullmatch(form, reason, re.DOTALL):
-            return words(text, id=found[1]) if found.groups() else words(text)
+            return words(text, **found.groupdict())
     return reason
