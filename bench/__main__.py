@@ -33,6 +33,8 @@ BENCHMARKS = (
     "rebuild",
     "visible",
     "search",
+    "recorded",
+    "growth",
     "recall",
     "turns",
     "nothing_known",

@@ -1,18 +1,19 @@
-"""Stems of English words. The library, which brings those of thirty languages, is loaded with the first word."""
+"""Stems of English words, by Snowball's library in C. It is loaded with the first word."""
 
 from __future__ import annotations
 
-from functools import cache
+import threading
 from typing import Any
+
+_own = threading.local()  # a stemmer serves one thread at a time, as its library says
 
 
 def stem(word: str) -> str:
     """The stem of a lower-case word."""
-    return str(_stemmer().stemWord(word))
+    stemmer: Any = getattr(_own, "stemmer", None)
+    if stemmer is None:
+        import Stemmer
 
-
-@cache
-def _stemmer() -> Any:
-    import snowballstemmer  # type: ignore[import-untyped]  # the library ships no type information
-
-    return snowballstemmer.stemmer("english")
+        # Each word is asked for once in the caches above it.
+        stemmer = _own.stemmer = Stemmer.Stemmer("english", 0)
+    return str(stemmer.stemWord(word))

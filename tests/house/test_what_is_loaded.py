@@ -29,7 +29,7 @@ NOT_BY_THE_CLIENT = (
 NOT_BY_HELP = (*NODE_ALONE, "pydantic", "httpx", "asyncio", "kledger.client", "producers.tree.writing")
 NOT_BY_AN_IDLE_NODE = (
     *("mcp", "mcp_types", "producers.mcp.server", "producers.http.mcp_interface"),
-    *("openai", "qdrant_client", "qdrant_edge", "httpx", "kledger.client.clients", "snowballstemmer"),
+    *("openai", "qdrant_client", "qdrant_edge", "httpx", "kledger.client.clients", "Stemmer"),
     *("jinja2", "producers.web.interface", "pypdf", "mammoth", "markdown_it", "rich.markdown", "opentelemetry.sdk"),
     *("pyarrow.parquet", "pyarrow.dataset", "ledger.backup.writing", "consumers.reactors.evolve"),
 )
@@ -44,7 +44,7 @@ NOT_BY_THE_VECTOR_PROCESS = (
         "fastapi",
         "openai",
         "qdrant_client",
-        "snowballstemmer",
+        "Stemmer",
     ),
 )
 # Runs a module as a program and tells at its end what it has loaded, on the standard error.

@@ -29,13 +29,13 @@ from producers.operations.recording import is_recorded
 from projections.search.ask import LEAST_CANDIDATES, Asked
 from projections.search.explained import chosen_of
 from projections.views.knowledge import ask
-from projections.views.knowledge.listing import Wanted, wanted_among, wanted_ids
+from projections.views.knowledge.listing import Wanted, wanted_among, wanted_versions
 
 RECALL_PATIENCE = 2.0
-"""Seconds that an answer waits for its recall to be recorded; after that it is given without one."""
+"""Seconds that an answer waits for its recall, where it has to; after that it is given without one."""
 
 NAMED = 10_000
-"""Items that a narrowed search hands to the paths by name; where the filters leave more, it looks among the best."""
+"""Items that a narrowed search hands to the paths one by one; where the filters leave more, it looks among the best."""
 NARROWED = (200, 4_000)
 """Candidates of each path among which it looks then, at first and where these are too few."""
 
@@ -93,7 +93,9 @@ async def search(
     least = await desk.searcher.floor(desk.org, caller.searched_scopes()) if min_match is None else min_match
 
     moment = None if among is None else await moment_of(desk, as_of, then)
-    named = None if among is None else await desk.view.ask(wanted_ids, desk.org, caller, among, NAMED, then, moment)
+    named = (
+        None if among is None else await desk.view.ask(wanted_versions, desk.org, caller, among, NAMED, then, moment)
+    )
 
     async def readable(ids: list[str]) -> set[str]:
         if among is not None:
@@ -124,7 +126,8 @@ async def search(
             # Items that are no longer readable stay hidden.
             readable=None if then is None and among is None else readable,
             lacking=freshness.note,
-            only={"owner": [] if owner is None else [owner], "visibility": visibility, "id": named or ()},
+            only={"owner": [] if owner is None else [owner], "visibility": visibility},
+            versions=named or None,
             explain=told.append if explain else None,
             candidates=candidates,
         )
@@ -205,7 +208,12 @@ def recall_event(
 
 
 async def keep(desk: Desk, event: NewEvent) -> str | None:
-    """Append a recall event and return the recall's id; None where that failed, which fails no answer."""
+    """Record a recall, and return its id; None where that failed, which fails no answer.
+
+    Where the desk gathers recalls, this one is appended after its answer (producers/operations/gathered_recalls.py).
+    """
+    if desk.recalls is not None:
+        return event.entity_id if await desk.recalls.record(event, RECALL_PATIENCE) else None
     try:
         async with asyncio.timeout(RECALL_PATIENCE):
             await publish(desk.ledger, desk.tally, [event])
