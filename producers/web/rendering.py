@@ -19,6 +19,7 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from kledger.contract.lists import join_words
 from producers.web.addresses import DOTS, HOME, NAMED_BESIDE, local
+from producers.web.errors.telling import told
 from producers.web.files import address_of
 from producers.web.headers import OF_A_PAGE
 from producers.web.tags import tags_of
@@ -45,6 +46,7 @@ def _templates() -> Environment:
         "short": short,
         "tojson_text": _json_text,
         "tags": tags_of,
+        "told": told,
         "listed": _listed,
     }
     environment.globals |= {"file": address_of, "home": HOME, "with_query": with_query}

@@ -89,7 +89,7 @@ def test_a_bulk_is_previewed_done_and_undone(window: Open, operator: Any, node: 
     page.get_by_role("button", name="See what would happen").click()
     expect(page.locator("main")).to_contain_text("3 would change.")
     assert statuses() == {"active"}
-    page.get_by_role("button", name="Do it for 3").click()
+    page.get_by_role("button", name="Retire 3 items").click()
     expect(page.locator("#notices")).to_contain_text("3")
     assert statuses() == {"retired"}
     page.locator("#notices").get_by_role("button", name="Undo").click()
