@@ -14,6 +14,7 @@ from kledger.contract.scopes import OPERATOR
 from kledger.contract.words import BulkAction
 from kledger.requests.knowledge import MAX_BATCH
 from producers.web.addresses import HOME, local
+from producers.web.errors.telling import told
 from producers.web.narrowed import Narrowed
 from producers.web.rendering import back_to, page
 from producers.web.site import Page, Site, change
@@ -112,9 +113,15 @@ async def revert(_: Site, visit: Visit) -> Response:
     """Undo it; what was changed since stays as it is."""
     done = await visit.ledger.revert_bulk(visit.said("bulk"))
     text = _counted(visit, ("{n} item is as it was before.", "{n} items are as they were before."), done["done"])
-    if done["refused"]:
-        text += " " + visit.words("{n} were changed since, and stay as they are.", n=done["refused"])
-    visit.notify(text)
+    if done["unchanged"]:
+        text += " " + visit.words("{n} are so already.", n=done["unchanged"])
+    refused = [each["error"] for each in done["results"] if each["outcome"] == "refused" and each["error"] is not None]
+    changed = sum(error["code"] == "version_conflict" for error in refused)
+    if changed:
+        text += " " + visit.words("{n} were changed since, and stay as they are.", n=changed)
+    if others := [error for error in refused if error["code"] != "version_conflict"]:
+        text += " " + visit.words("{n} stay as they are: {why}", n=len(others), why=told(others[0], visit.words))
+    visit.notify(text, bad=bool(others))
     return back_to(visit)
 
 

@@ -11,7 +11,7 @@ from kledger.answers.recalls import ServedItem
 from kledger.client.clients import AsyncLedgerClient
 from kledger.contract.errors import LedgerError
 from producers.web.addresses import HOME
-from producers.web.differences import Part, differences
+from producers.web.differences import Part, beside, differences
 from producers.web.rendering import page
 from producers.web.site import Page, Site
 from producers.web.visit import Visit
@@ -40,7 +40,7 @@ async def _since(ledger: AsyncLedgerClient, changed: Sequence[ServedItem]) -> Ma
     """What these items say now, compared with what was served, by id."""
     texts = await asyncio.gather(*(_content(ledger, each["id"]) for each in changed))
     pairs = [(each, text) for each, text in zip(changed, texts, strict=True) if text not in (None, each["content"])]
-    compared = await asyncio.to_thread(lambda: [differences(each["content"], text or "") for each, text in pairs])
+    compared = await beside(lambda: [differences(each["content"], text or "") for each, text in pairs])
     return {each["id"]: parts for (each, _), parts in zip(pairs, compared, strict=True)}
 
 

@@ -13,7 +13,7 @@ from kledger.answers.knowledge import WholeItem
 from kledger.answers.memory import Memory
 from kledger.contract.errors import InvalidPayload, LedgerError
 from kledger.contract.projects import projects_among
-from producers.web.differences import Part, differences
+from producers.web.differences import Part, beside, differences
 from producers.web.pages.review.items import items_of, titles_of
 from producers.web.pages.review.tab import REVIEW, Tab, decided, offset, reason, whole_number
 from producers.web.site import Site, change
@@ -45,10 +45,12 @@ async def shown(visit: Visit) -> Mapping[str, Any]:
         items_of(visit, (one.get("supersedes") for one in memories)),
         _not_coordinated(visit, {each for several in projects.values() for each in several}),
     )
-    rows = [
-        _row(one, items.get(one.get("supersedes") or ""), projects[one["id"]], not refused & {*projects[one["id"]]})
-        for one in memories
-    ]
+    rows = await beside(
+        lambda: [
+            _row(one, items.get(one.get("supersedes") or ""), projects[one["id"]], not refused & {*projects[one["id"]]})
+            for one in memories
+        ]
+    )
     return {"total": listed["total"], "rows": rows, "of": of, "size": PER_PAGE, "offset": offset(visit)}
 
 

@@ -12,7 +12,7 @@ from kledger.answers.knowledge import WholeItem
 from kledger.answers.models import Conflict
 from kledger.contract.errors import InvalidPayload
 from kledger.contract.words import ConflictStatus
-from producers.web.differences import Part, differences
+from producers.web.differences import Part, beside, differences
 from producers.web.pages.review.items import items_of, titles_of
 from producers.web.pages.review.reasons import reason_told
 from producers.web.pages.review.tab import REVIEW, Tab, decided, offset, reason, whole_number
@@ -38,7 +38,9 @@ async def shown(visit: Visit) -> Mapping[str, Any]:
     status: ConflictStatus = "resolved" if visit.text("of") == "resolved" else "recorded"
     listed = await visit.ledger.conflicts(status=status, limit=PER_PAGE, offset=offset(visit))
     items = await items_of(visit, (each for one in listed["results"] for each in (one["first"], one["second"])))
-    rows = [_row(one, items.get(one["first"]), items.get(one["second"])) for one in listed["results"]]
+    rows = await beside(
+        lambda: [_row(one, items.get(one["first"]), items.get(one["second"])) for one in listed["results"]]
+    )
     told = {"reason_told": lambda reason: reason_told(reason, visit.words)}
     return {**told, "total": listed["total"], "rows": rows, "of": status, "size": PER_PAGE, "offset": offset(visit)}
 

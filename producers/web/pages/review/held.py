@@ -11,7 +11,7 @@ from starlette.responses import Response
 from kledger.answers.knowledge import WholeItem
 from kledger.answers.memory import HeldStatement
 from kledger.contract.errors import InvalidPayload
-from producers.web.differences import Part, differences
+from producers.web.differences import Part, beside, differences
 from producers.web.pages.review.items import items_of, titles_of
 from producers.web.pages.review.tab import REVIEW, Tab, decided, offset, reason
 from producers.web.site import Site, change
@@ -33,7 +33,7 @@ async def shown(visit: Visit) -> Mapping[str, Any]:
     """A page of them."""
     listed = await visit.ledger.held_statements(limit=PER_PAGE, offset=offset(visit))
     items = await items_of(visit, (one["item_id"] for one in listed["results"]))
-    rows = [_row(one, items.get(one["item_id"])) for one in listed["results"]]
+    rows = await beside(lambda: [_row(one, items.get(one["item_id"])) for one in listed["results"]])
     return {"total": listed["total"], "rows": rows, "size": PER_PAGE, "offset": offset(visit)}
 
 

@@ -14,7 +14,7 @@ from kledger.answers.models import Evolution, EvolutionList
 from kledger.answers.slims import Slim, SlimGroup, SlimList
 from kledger.contract.errors import InvalidPayload
 from kledger.contract.words import SlimStatus
-from producers.web.differences import Part, differences
+from producers.web.differences import Part, beside, differences
 from producers.web.pages.review.items import items_of, titles_of
 from producers.web.pages.review.reasons import reason_told
 from producers.web.pages.review.tab import REVIEW, Tab, decided, offset, reason
@@ -72,10 +72,12 @@ async def shown(visit: Visit) -> Mapping[str, Any]:
         "total": evolutions["total"] + listed["total"],
         "of": of,
         "states": get_args(State),
-        "rewrites": [_rewrite(one, items.get(one["item_id"])) for one in evolutions["results"]],
+        "rewrites": await beside(lambda: [_rewrite(one, items.get(one["item_id"])) for one in evolutions["results"]]),
         "rewrites_total": evolutions["total"],
         "rewrites_offset": offset(visit, "rewrites"),
-        "merges": [_merge(one, several, items) for one, several in zip(slims, groups, strict=True)],
+        "merges": await beside(
+            lambda: [_merge(one, several, items) for one, several in zip(slims, groups, strict=True)]
+        ),
         "merges_total": listed["total"],
         "merges_offset": offset(visit, "merges"),
         "reason_told": lambda reason: reason_told(reason, visit.words),
