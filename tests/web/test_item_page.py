@@ -147,6 +147,23 @@ def test_verdicts_come_with_their_cases_and_say_whether_the_item_had_been_served
     assert 'href="/ui/traces/trace-45"' in page
 
 
+def test_verdicts_are_counted_as_they_were_given_and_nobodys_are_none(ledger: LedgerClient, ivo: Visitor) -> None:
+    owner = saved(ledger, "counted", scopes=["user:ivo", "team:counted"])
+    count = r'class="sr">(?:helpful|harmful)</span> (\d+)<'
+    card = ivo.get("/ui/knowledge", scopes="team:counted").text
+    assert re.findall(count, card) == ["0", "0"]
+    assert "not judged yet" in words(ivo.get(item_page("counted")).text)
+    assert "0 helpful, 0 harmful Nobody has judged it yet." in words(
+        ivo.get(item_page("counted", show="verdicts")).text
+    )
+    for verdict in ("helpful", "harmful"):
+        owner.rate("counted", verdict, task="a case")  # type: ignore[arg-type]
+    owner.get("counted")
+    assert re.findall(count, ivo.get("/ui/knowledge", scopes="team:counted").text) == ["1", "1"]
+    for show in ("now", "verdicts"):
+        assert "1 helpful, 1 harmful" in words(ivo.get(item_page("counted", show=show)).text)
+
+
 def test_a_form_that_is_sent_twice_counts_once_and_a_fresh_one_again(ledger: LedgerClient, ivo: Visitor) -> None:
     saved(ledger, "twice")
     before = ledger.get("twice")["eval"]["helpful"]
