@@ -157,7 +157,7 @@ def test_verdicts_are_counted_as_they_were_given_and_nobodys_are_none(ledger: Le
         ivo.get(item_page("counted", show="verdicts")).text
     )
     for verdict in ("helpful", "harmful"):
-        owner.rate("counted", verdict, task="a case")  # type: ignore[arg-type]
+        owner.rate("counted", verdict, task="a case")
     owner.get("counted")
     assert re.findall(count, ivo.get("/ui/knowledge", scopes="team:counted").text) == ["1", "1"]
     for show in ("now", "verdicts"):
