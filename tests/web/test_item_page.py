@@ -12,7 +12,7 @@ import pytest
 from kledger import LedgerClient
 from producers.web.addresses import local
 from producers.web.rendering import item_page, page_of
-from tests.journeys.running_node import RunningNode, running
+from tests.journeys.running_node import RunningNode, caught_up, running
 from tests.web.visitor import Visitor, visitor, words
 
 FIRST, SECOND = "Deploy on Friday night, when nobody looks.", "Deploy on Tuesday before noon."
@@ -461,3 +461,22 @@ def test_the_page_is_there_in_chinese(ledger: LedgerClient, ivo: Visitor) -> Non
     ivo.http.headers["Accept-Language"] = "zh-CN"
     for show, text in (("now", "您可以做的"), ("versions", "已修订"), ("verdicts", "评价"), ("access", "谁能看到")):
         assert text in words(ivo.get(item_page("in-chinese", show=show)).text)
+
+
+def test_looks_at_pages_are_counted_and_do_not_hide_what_agents_were_served(ledger: LedgerClient, ivo: Visitor) -> None:
+    owner = saved(ledger, "looked-at", content="The quince is ripe in October.")
+    recalled = owner.search("when is the quince ripe")["recall_id"]
+    for _ in range(3):
+        ivo.get("/ui/knowledge", q="quince ripe October")
+    caught_up(ledger)
+    page = ivo.get(item_page("looked-at", show="lineage")).text
+    assert "when is the quince ripe" in words(page)
+    assert f'href="/ui/recalls/{recalled}"' in page
+    assert "looked at on a page" not in words(page)
+    assert "3 looks at pages , which count for nothing" in words(page)
+    recalls = ivo.get(item_page("looked-at", show="recalls")).text
+    assert "1 recall of yours served it" in words(recalls)
+    assert "quince ripe October" not in words(recalls)
+    looks = ivo.get(item_page("looked-at", show="recalls", looks=1)).text
+    assert words(looks).count("quince ripe October") == 3
+    assert "quince ripe October" not in words(ivo.get("/ui/traces").text)

@@ -91,7 +91,12 @@ async def _verdicts(visit: Visit, item_id: str) -> Context:
 
 async def _recalls(visit: Visit, item_id: str) -> Context:
     before = visit.number("before", 0) or None
-    return {"recalls": await visit.ledger.recalls.of(item_id, limit=RECALLS, before=before)}
+    looks = visit.one_of("looks", ("1",), "")
+    recalls, others = await asyncio.gather(
+        visit.ledger.recalls.of(item_id, limit=RECALLS, before=before, counts=not looks),
+        visit.ledger.recalls.of(item_id, limit=1, counts=bool(looks)),
+    )
+    return {"recalls": recalls, "looks": looks, "others": others["total"]}
 
 
 async def _nothing_more(_: Visit, __: str) -> Context:
