@@ -57,3 +57,14 @@ document.addEventListener("click", (event) => {
     if (!open.contains(event.target)) open.open = false;
   }
 });
+
+// How many items of a list are chosen.
+function count() {
+  const told = document.querySelector("output[data-chosen]");
+  if (!told) return;
+  const chosen = document.querySelectorAll("input[name=id][form=choice]:checked").length;
+  told.hidden = chosen === 0;
+  told.textContent = told.dataset.chosen.replace("{n}", chosen);
+}
+document.addEventListener("change", count);
+document.addEventListener("DOMContentLoaded", count);
