@@ -126,8 +126,9 @@ class HttpClient:
     It is minimal so that the client's own work has little weight in the measurement.
     """
 
-    def __init__(self, address: str, *, agent: str | None = None) -> None:
+    def __init__(self, address: str, *, agent: str | None = None, user: str | None = None) -> None:
         self._headers = "" if agent is None else f"X-Ledger-Agent: {agent}\r\n"
+        self._headers += "" if user is None else f"X-Ledger-User: {user}\r\n"
         self._host, _, port = address.rpartition(":")
         self._port = int(port)
         self._idle: list[tuple[float, asyncio.StreamReader, asyncio.StreamWriter]] = []

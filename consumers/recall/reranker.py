@@ -8,14 +8,16 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import httpx
 import orjson
 
 from consumers.recall.awaited import LONGEST, Awaited, NoAnswer
 from consumers.recall.rerank_settings import RerankSettings
 from consumers.recall.scores import MOST_TEXTS, calibrated, raw_scores, with_controls
+
+if TYPE_CHECKING:  # a node without a reranker needs no client of HTTP
+    import httpx
 
 MOST_TEXT, MOST_QUERY = 4_000, 1_000
 """Characters of a text and of a query that are sent."""
@@ -73,6 +75,8 @@ class Reranker:
 
     async def _posted(self, query: str, texts: Sequence[str], as_texts: bool) -> tuple[int, bytes, float | None]:
         """Status, body and Retry-After of an answer, which is read no further than MOST_BYTES."""
+        import httpx
+
         asked: dict[str, Any] = {"query": query, "texts": texts, "truncate": True}
         if not as_texts:
             asked = {"query": query, "documents": texts, "top_n": len(texts)}
@@ -104,6 +108,8 @@ class Reranker:
 
     def _connected(self) -> httpx.AsyncClient:
         if self._client is None:
+            import httpx
+
             self._client = httpx.AsyncClient(timeout=LONGEST)
         return self._client
 

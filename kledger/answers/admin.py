@@ -7,7 +7,21 @@ from typing import Any, Literal, NotRequired
 from typing_extensions import TypedDict
 
 from kledger.answers.parts import Answered, Fault, Position, Time
-from kledger.contract.words import JobKind, ParkedState
+from kledger.contract.words import JobKind, ParkedState, TokenRole
+
+
+class WhoAmI(TypedDict):
+    """As whom the node takes the caller: `entities`, the most specific first; none for the operator, and for a token
+    that has to name one.
+
+    `token` is the id of the token with its `role` and what it is `bound` to; null and empty where none is asked for.
+    """
+
+    entities: list[str]
+    operator: bool
+    token: str | None
+    role: TokenRole | None
+    bound: list[str]
 
 
 class Job(TypedDict):

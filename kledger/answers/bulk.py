@@ -53,9 +53,10 @@ class RevertedBulk(BulkCounts):
 
 
 class BulkItem(TypedDict):
-    """An item that a bulk changed, and whether it still is as the bulk left it."""
+    """An item that a bulk changed and that the caller sees, and whether it still is as the bulk left it."""
 
     id: str
+    task: Annotated[str, Field(description="Its task, shortened")]
     position: int
     stands: bool
 

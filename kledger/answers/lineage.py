@@ -9,8 +9,7 @@ from typing_extensions import TypedDict
 
 from kledger.answers.knowledge import Verdict
 from kledger.answers.parts import Answered, Count, Position, Time
-from kledger.contract.recall import RecallKind
-from kledger.contract.words import LineageRole
+from kledger.contract.words import LineageRole, RecallKind
 
 
 class Edge(TypedDict):

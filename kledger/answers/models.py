@@ -8,11 +8,9 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from kledger.answers.parts import Answered, Count, KeptAt, Position, Time, Total, Usage
-from kledger.contract.words import ExtractionAction, ExtractionKind, ModelWork
+from kledger.contract.words import ConflictStatus, EvolutionStatus, ExtractionAction, ExtractionKind, ModelWork
 
-EvolutionStatus = Literal["requested", "started", "proposed", "applied", "reverted", "rejected", "failed"]
 ExtractionStatus = Literal["requested", "started", "completed", "failed"]
-ConflictStatus = Literal["recorded", "resolved"]
 
 
 class ProcessFields(TypedDict):

@@ -10,8 +10,9 @@ from typing_extensions import TypedDict
 from kledger.answers.knowledge import AclEntry, Eval, Hit, ItemMemory, ItemSource
 from kledger.answers.parts import Answered, JsonDocument, KeptAt, Position, Time
 from kledger.contract.language import Language
-from kledger.contract.recall import Intent, RecallLayer
+from kledger.contract.recall import Intent
 from kledger.contract.scopes import Visibility
+from kledger.contract.words import RecallLayer
 
 
 class StartupSections(TypedDict):

@@ -9,8 +9,8 @@ from typing_extensions import TypedDict
 
 from kledger.answers.parts import Answered, Count, KeptAt, Position, Time, Total
 from kledger.contract.language import Language
-from kledger.contract.recall import Intent, RecallKind
-from kledger.contract.words import ItemStatus
+from kledger.contract.recall import Intent
+from kledger.contract.words import ItemStatus, RecallKind
 
 ViewPosition = Annotated[int, Field(description="The log position that the recall knew")]
 Policy = Annotated[str | None, Field(description="Names the settings that ranked; null of an earlier event")]

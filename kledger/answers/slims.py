@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
 from typing_extensions import TypedDict
 
 from kledger.answers.models import ProcessFields, ProcessPage
 from kledger.answers.parts import Answered, JsonDocument, Usage
-
-SlimStatus = Literal["requested", "reported", "approved", "applied", "withdrawn", "reverted", "rejected", "failed"]
+from kledger.contract.words import SlimStatus
 
 
 class Similar(TypedDict):

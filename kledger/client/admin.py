@@ -5,27 +5,29 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from kledger.answers.admin import (
-    Attach,
-    Certificates,
-    Health,
-    Job,
-    Jobs,
-    NodeStatus,
-    ParkingDecision,
-    Proof,
-    RefusedEvents,
-    Relations,
-    Table,
-)
-from kledger.answers.models import ModelsOfNode
 from kledger.client.faces import Endpoint
 from kledger.client.knowledge import Moment, moment
 from kledger.client.refusals import error_of
 from kledger.client.wire import Wire, segment
 from kledger.contract.words import StartableJob
+
+if TYPE_CHECKING:
+    from kledger.answers.admin import (
+        Attach,
+        Certificates,
+        Health,
+        Job,
+        Jobs,
+        NodeStatus,
+        ParkingDecision,
+        Proof,
+        RefusedEvents,
+        Relations,
+        Table,
+    )
+    from kledger.answers.models import ModelsOfNode
 
 ADMIN = "/api/admin"
 SOONEST_LOOK = 0.05  # seconds between two looks at what goes on; it grows to LATEST_LOOK

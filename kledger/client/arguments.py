@@ -6,10 +6,12 @@ meant it would be kept as `["t", "o", "o", "l"]`, in a log that forgets nothing.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import inspect
+import sys
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
-from types import NoneType, UnionType
+from types import NoneType, SimpleNamespace, UnionType
 from typing import Any, Concatenate, Literal, ParamSpec, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from kledger.contract.errors import InvalidPayload
@@ -28,8 +30,7 @@ def refusing_slips(
 
     @functools.cache
     def rules() -> tuple[inspect.Signature, dict[str, Callable[[str, Any], None]]]:
-        hints = get_type_hints(function)
-        named = ((name, _rule(hint)) for name, hint in hints.items() if name != "return")
+        named = ((name, _rule(hint)) for name, hint in hints_of_arguments(function).items())
         return inspect.signature(function), {name: rule for name, rule in named if rule is not None}
 
     @functools.wraps(function)
@@ -42,6 +43,20 @@ def refusing_slips(
         return await function(wire, *args, **kwargs)
 
     return checked
+
+
+def hints_of_arguments(function: Callable[..., Any]) -> dict[str, Any]:
+    """The types of an endpoint's arguments that can be told without the module of its answer, which may not be loaded.
+
+    The others are functions that take an answer, and any function is let through.
+    """
+    hints: dict[str, Any] = {}
+    for name, hint in function.__annotations__.items():
+        if name != "return":
+            with contextlib.suppress(NameError):
+                stated = SimpleNamespace(__annotations__={name: hint})
+                hints |= get_type_hints(stated, vars(sys.modules[function.__module__]))
+    return hints
 
 
 def require_list(name: str, value: Any) -> None:

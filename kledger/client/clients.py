@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from types import TracebackType
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from kledger.client.admin import AdminEndpoints, RefusedEndpoints
 from kledger.client.connection import DEFAULT_URL, Connection
@@ -24,8 +24,10 @@ from kledger.client.searchable import SearchableEndpoints
 from kledger.client.sessions import SessionEndpoints, SessionListEndpoints
 from kledger.client.sharing import SharingEndpoints
 from kledger.client.slims import SlimEndpoints
-from kledger.client.tools.functions import ToolEndpoints
 from kledger.client.wire import Wire
+
+if TYPE_CHECKING:
+    from kledger.client.tools.clients import AsyncTools, SyncTools
 
 
 class LedgerEndpoints(
@@ -86,14 +88,6 @@ class SyncSession(SyncFace, SessionEndpoints):
     """`client.session(id)` of the sync client."""
 
 
-class AsyncTools(AsyncFace, ToolEndpoints):
-    """`client.tools` of the async client."""
-
-
-class SyncTools(SyncFace, ToolEndpoints):
-    """`client.tools` of the sync client."""
-
-
 class AsyncLedgerClient(AsyncItems, LedgerEndpoints):
     """A node of the ledger, for async callers. Use it in `async with`, or call `aclose` in the end.
 
@@ -149,6 +143,8 @@ class AsyncLedgerClient(AsyncItems, LedgerEndpoints):
     @property
     def tools(self) -> AsyncTools:
         """The tools of an agent."""
+        from kledger.client.tools.clients import AsyncTools
+
         return AsyncTools(self._wire)
 
     async def aclose(self) -> None:
@@ -211,6 +207,8 @@ class LedgerClient(SyncItems, LedgerEndpoints):
     @property
     def tools(self) -> SyncTools:
         """The tools of an agent."""
+        from kledger.client.tools.clients import SyncTools
+
         return SyncTools(self._wire, self._portal)
 
     def close(self) -> None:

@@ -6,12 +6,15 @@ import asyncio
 import base64
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from kledger.answers.documents import Document, DocumentList, IngestedDocument
-from kledger.answers.parts import Moved
 from kledger.client.faces import Endpoint
 from kledger.client.wire import Wire, segment
 from kledger.contract.words import DocumentFilter
+
+if TYPE_CHECKING:
+    from kledger.answers.documents import Document, DocumentList, IngestedDocument
+    from kledger.answers.parts import Moved
 
 DOCUMENTS = "/api/documents"
 

@@ -6,25 +6,17 @@ A call that has a model work waits up to `wait` seconds for the outcome; its `st
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from kledger.answers.knowledge import Evolving
-from kledger.answers.models import (
-    ConflictList,
-    ConflictStatus,
-    Decided,
-    Evolution,
-    EvolutionList,
-    EvolutionStatus,
-    Extraction,
-    Resolved,
-    Reverted,
-)
 from kledger.client.faces import Endpoint
 from kledger.client.knowledge import KNOWLEDGE
 from kledger.client.wire import Wire, segment
 from kledger.contract.errors import InvalidPayload
-from kledger.contract.words import ExtractionKind
+from kledger.contract.words import ConflictStatus, EvolutionStatus, ExtractionKind
+
+if TYPE_CHECKING:
+    from kledger.answers.knowledge import Evolving
+    from kledger.answers.models import ConflictList, Decided, Evolution, EvolutionList, Extraction, Resolved, Reverted
 
 EVOLUTIONS, EXTRACTIONS, CONFLICTS = "/api/evolutions", "/api/extractions", "/api/conflicts"
 WAIT = 25.0

@@ -5,16 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from itertools import islice
-from typing import Any, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
-from kledger.answers.knowledge import Changed, History, ItemList, RatedMany, SavedMany, SearchResults, WholeItem
-from kledger.answers.lineage import LineageOf, TraceList
-from kledger.answers.parts import Moved, Saved
 from kledger.client.faces import Endpoint
 from kledger.client.wire import Wire, comma_joined, segment
 from kledger.contract.errors import InvalidPayload
-from kledger.contract.recall import ItemLayer, SearchKind
-from kledger.contract.words import ItemFilter, ItemSort, MemoryConcern, RecallPath, Verdict
+from kledger.contract.words import ItemFilter, ItemLayer, ItemSort, MemoryConcern, RecallPath, SearchKind, Verdict
+
+if TYPE_CHECKING:
+    from kledger.answers.knowledge import Changed, History, ItemList, RatedMany, SavedMany, SearchResults, WholeItem
+    from kledger.answers.lineage import LineageOf, TraceList
+    from kledger.answers.parts import Moved, Saved
 
 KNOWLEDGE = "/api/knowledge"
 ITEMS_A_BATCH = 1000  # the most that the node takes in one request

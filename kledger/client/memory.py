@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from kledger.answers.memory import (
-    Cleaned,
-    Confirmed,
-    Decided,
-    DecidedHeld,
-    HeldList,
-    MemoryHealth,
-    MemoryList,
-    OneMemory,
-    Remembered,
-)
 from kledger.client.faces import Endpoint
 from kledger.client.knowledge import Moment, moment
 from kledger.client.wire import Wire, comma_joined, segment
 from kledger.contract.words import HeldStatus, ItemFilter, MemoryConcern, MemoryLayer, ProjectRole
+
+if TYPE_CHECKING:
+    from kledger.answers.memory import (
+        Cleaned,
+        Confirmed,
+        Decided,
+        DecidedHeld,
+        HeldList,
+        MemoryHealth,
+        MemoryList,
+        OneMemory,
+        Remembered,
+    )
 
 MEMORY = "/api/memory"
 

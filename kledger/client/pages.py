@@ -7,14 +7,16 @@ what they add meanwhile is newer than the first page and does not come.
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator
-from typing import TypedDict, Unpack
+from typing import TYPE_CHECKING, TypedDict, Unpack
 
-from kledger.answers.knowledge import ListedItem
-from kledger.answers.resources import ListedResource
 from kledger.client.faces import AsyncFace, Endpoint, SyncFace
 from kledger.client.knowledge import ItemFilters, Moment, list_items
 from kledger.client.resources import list_resources
 from kledger.contract.words import ItemSort, ResourceFilter
+
+if TYPE_CHECKING:
+    from kledger.answers.knowledge import ListedItem
+    from kledger.answers.resources import ListedResource
 
 PAGE = 500
 

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from kledger.answers.parts import JsonDocument
-from kledger.answers.profiles import ProfileHistory, ProfilePrompt, Profiles
 from kledger.client.faces import Endpoint
 from kledger.client.knowledge import Moment, moment
 from kledger.client.wire import Wire
 from kledger.contract.words import ProfileType
+
+if TYPE_CHECKING:
+    from kledger.answers.parts import JsonDocument
+    from kledger.answers.profiles import ProfileHistory, ProfilePrompt, Profiles
 
 PROFILES = "/api/v1/memories"
 

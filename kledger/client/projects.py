@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from kledger.answers.projects import AssignedMember, ProjectMembers
 from kledger.client.faces import Endpoint
 from kledger.client.wire import Wire, segment
 from kledger.contract.words import ProjectRole
+
+if TYPE_CHECKING:
+    from kledger.answers.projects import AssignedMember, ProjectMembers
 
 PROJECTS = "/api/projects"
 

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from kledger.answers.recall import FocusedGoal, Goal, Prompt, PromptName, Recalled, Startup
-from kledger.answers.recalls import RecallList, RecallShown, RecallsOfItem
 from kledger.client.faces import Endpoint
 from kledger.client.knowledge import KNOWLEDGE, Moment, moment
 from kledger.client.wire import Wire, comma_joined, segment
 from kledger.contract.language import Language
-from kledger.contract.recall import MessageKind, RecallKind, RecallLayer
+from kledger.contract.words import MessageKind, RecallKind, RecallLayer
+
+if TYPE_CHECKING:
+    from kledger.answers.recall import FocusedGoal, Goal, Prompt, PromptName, Recalled, Startup
+    from kledger.answers.recalls import RecallList, RecallShown, RecallsOfItem
 
 GOALS = "/api/goals"
 PROMPTS = "/api/prompts"

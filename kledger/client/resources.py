@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from kledger.answers.parts import Moved, Saved
-from kledger.answers.resources import Resource, ResourceHistory, ResourceList
 from kledger.client.faces import Endpoint
 from kledger.client.knowledge import Moment, moment
 from kledger.client.wire import Wire, segment
 from kledger.contract.words import ResourceFilter
+
+if TYPE_CHECKING:
+    from kledger.answers.parts import Moved, Saved
+    from kledger.answers.resources import Resource, ResourceHistory, ResourceList
 
 RESOURCE = "/api/resource"
 

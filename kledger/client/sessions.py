@@ -3,24 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
-from kledger.answers.sessions import (
-    AppendedMessages,
-    Expanded,
-    MessageList,
-    SaidMessages,
-    SessionContext,
-    SessionKnowledge,
-    SessionList,
-    SessionMoved,
-    SessionScratchpad,
-    SessionSummaries,
-)
 from kledger.client.faces import Endpoint
 from kledger.client.wire import Wire, segment
 from kledger.contract.words import SessionFilter
+
+if TYPE_CHECKING:
+    from kledger.answers.sessions import (
+        AppendedMessages,
+        Expanded,
+        MessageList,
+        SaidMessages,
+        SessionContext,
+        SessionKnowledge,
+        SessionList,
+        SessionMoved,
+        SessionScratchpad,
+        SessionSummaries,
+    )
 
 SESSIONS = "/api/sessions"
 

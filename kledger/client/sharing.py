@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
-from kledger.answers.parts import Moved
-from kledger.answers.sharing import RegisteredScopeType, ScopeTypes, Why
 from kledger.client.faces import Endpoint
 from kledger.client.knowledge import KNOWLEDGE
 from kledger.client.wire import Wire, segment
+
+if TYPE_CHECKING:
+    from kledger.answers.parts import Moved
+    from kledger.answers.sharing import RegisteredScopeType, ScopeTypes, Why
 
 SCOPE_TYPES = "/api/scope_types"
 

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from kledger.answers.slims import Slim, SlimList, SlimStatus
 from kledger.client.faces import Endpoint
 from kledger.client.wire import Wire, segment
+from kledger.contract.words import SlimStatus
+
+if TYPE_CHECKING:
+    from kledger.answers.slims import Slim, SlimList
 
 BASE = "/api/slims"
 A_LOOK = 10.0

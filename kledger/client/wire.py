@@ -12,6 +12,7 @@ import orjson
 
 from kledger.client.connection import Connection
 from kledger.contract.errors import InvalidPayload
+from kledger.contract.lists import join_words
 from kledger.contract.scopes import ENTITY_TYPES, Caller
 
 
@@ -146,7 +147,7 @@ def comma_joined(values: Sequence[str] | None) -> str | None:
     """A filter of several values as the query string wants it: `a,b`; None when there is none."""
     if not values:
         return None
-    return values if isinstance(values, str) else ",".join(values)
+    return values if isinstance(values, str) else join_words(values)
 
 
 def _key(stated: str | None) -> str:

@@ -99,6 +99,17 @@ UNSIGNED_ZERO = AfterValidator(without_sign_of_zero)
 """Comes after the bounds of a number: pydantic names bounds that come after a function wrongly in a JSON schema."""
 Number = Annotated[float, Field(allow_inf_nan=False), UNSIGNED_ZERO]
 NewId = Annotated[str, Field(min_length=1, max_length=MAX_ID), AfterValidator(legal_id)]
+RESERVED_IDS = frozenset({"search", "health", "held"})
+"""Addresses of the HTTP interface stand where the ids of items do; no item is read by these ids."""
+
+
+def _not_reserved(value: str) -> str:
+    if value in RESERVED_IDS:
+        raise ValueError(f"is {value!r}, which is an address of the interface itself: choose another id")
+    return value
+
+
+NewItemId = Annotated[NewId, AfterValidator(_not_reserved)]
 Query = Annotated[str, Field(max_length=MOST_QUERY)]
 Description = Annotated[str, Field(min_length=1, max_length=MOST_QUERY)]
 Reason = Annotated[str, Field(max_length=MOST_REASON)]

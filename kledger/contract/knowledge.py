@@ -8,7 +8,7 @@ from pydantic import Field
 
 from kledger.contract.bounds import MAX_ID, MOST_POSITION, UNSIGNED_ZERO, Urls
 from kledger.contract.part import Part
-from kledger.contract.scopes import Entity, Scope
+from kledger.contract.scope_fields import Entity, Scope
 from kledger.contract.words import Permission
 
 Id = Annotated[str, Field(min_length=1, max_length=MAX_ID)]

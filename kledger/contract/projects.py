@@ -11,7 +11,8 @@ from typing import Annotated, get_args
 
 from pydantic import AfterValidator, Field
 
-from kledger.contract.scopes import PERSONAL, Entity, type_of
+from kledger.contract.scope_fields import Entity
+from kledger.contract.scopes import PERSONAL, type_of
 from kledger.contract.words import ProjectRole, SharedKind
 
 SHARED_KINDS: tuple[SharedKind, ...] = get_args(SharedKind)

@@ -12,18 +12,10 @@ from kledger.contract.bounds import UNSIGNED_ZERO
 Intent = Literal["new_task", "follow_up", "bug_fix", "preference", "cross_agent"]
 """What a message asks for (source 004 §3.3)."""
 
-RecallKind = Literal["search", "startup", "focus", "recall", "page"]
 LOOK: Literal["page"] = "page"
 """The kind of a recall for a person who looks at a page: nobody works with what it served, so it counts for nothing."""
 LeftOut = Literal["min_score", "negative_quality", "min_match", "other_layer", "beyond_top_k", "not_chosen"]
 """Why what a search considered is no result of it; `not_chosen` by the model that routed it."""
-SearchKind = Literal["search", "page"]
-MessageKind = Literal["recall", "page"]
-ItemLayer = Literal["short", "semantic", "episodic", "procedural", "shared", "document", "plain"]
-"""A layer of memory, the shared memory of a project, a document, or knowledge that is none of these."""
-RecallLayer = Literal["working", ItemLayer]
-"""Where a result is from: the words of the session, a layer of memory, the shared memory of a project, a document, or
-knowledge that is none of these."""
 
 MOST_RECALLED = 100
 """Results of one recall, as of one search."""

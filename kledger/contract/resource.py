@@ -9,7 +9,7 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, Field, JsonValue
 
 from kledger.contract.bounds import MAX_ID, Document
-from kledger.contract.scopes import Entity
+from kledger.contract.scope_fields import Entity
 from kledger.contract.seal_mark import MARK
 
 TIMES = ("acquired_at", "expires_at")

@@ -8,9 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Annotated, Literal
-
-from pydantic import AfterValidator, StringConstraints
+from typing import Literal
 
 from kledger.contract.entities import ENTITY_MAX_LENGTH, is_entity
 from kledger.contract.errors import IllegalScope
@@ -75,23 +73,6 @@ def check_name(kind: str, name: str) -> str:
 def check_scope(value: str) -> str:
     """Return `value` when it is `public` or a legal entity, raise IllegalScope otherwise."""
     return value if value == PUBLIC else check_entity(value)
-
-
-def entity_or_value_error(value: str) -> str:
-    """check_entity for pydantic, which collects ValueErrors with their field."""
-    try:
-        return check_entity(value)
-    except IllegalScope as error:
-        raise ValueError(error.message) from error
-
-
-def scope_or_value_error(value: str) -> str:
-    """check_scope for pydantic."""
-    return value if value == PUBLIC else entity_or_value_error(value)
-
-
-Entity = Annotated[str, StringConstraints(max_length=ENTITY_MAX_LENGTH), AfterValidator(entity_or_value_error)]
-Scope = Annotated[str, StringConstraints(max_length=ENTITY_MAX_LENGTH), AfterValidator(scope_or_value_error)]
 
 
 def type_of(scope: str) -> str:

@@ -66,3 +66,18 @@ MOST_CHANGES = 1_000
 """Changes in one answer about what changed."""
 EVERYTHING = "(everything)"
 """Stands among scopes that are searched by for whoever reads all; no item has it, and nobody can name it."""
+
+RecallKind = Literal["search", "startup", "focus", "recall", "page"]
+SearchKind = Literal["search", "page"]
+MessageKind = Literal["recall", "page"]
+ItemLayer = Literal["short", "semantic", "episodic", "procedural", "shared", "document", "plain"]
+"""A layer of memory, the shared memory of a project, a document, or knowledge that is none of these."""
+RecallLayer = Literal["working", ItemLayer]
+"""Where a result is from: the words of the session, a layer of memory, the shared memory of a project, a document, or
+knowledge that is none of these."""
+
+EvolutionStatus = Literal["requested", "started", "proposed", "applied", "reverted", "rejected", "failed"]
+
+ConflictStatus = Literal["recorded", "resolved"]
+
+SlimStatus = Literal["requested", "reported", "approved", "applied", "withdrawn", "reverted", "rejected", "failed"]

@@ -7,7 +7,7 @@ from typing import Annotated
 from pydantic import Field
 
 from kledger.contract.knowledge import Id
-from kledger.contract.scopes import Entity
+from kledger.contract.scope_fields import Entity
 from kledger.requests.body import Asked
 
 

@@ -11,7 +11,7 @@ from kledger.contract.bounds import (
     Description,
     Document,
     ModelName,
-    NewId,
+    NewItemId,
     Priority,
     Reason,
     ResourceIds,
@@ -36,7 +36,8 @@ from kledger.contract.knowledge import (
 )
 from kledger.contract.memory import Memory
 from kledger.contract.recall import Match
-from kledger.contract.scopes import Entity, Visibility
+from kledger.contract.scope_fields import Entity
+from kledger.contract.scopes import Visibility
 from kledger.contract.words import BulkAction, Permission, Verdict
 from kledger.requests.body import Asked
 from kledger.requests.owners import Owner
@@ -149,7 +150,7 @@ class SaveRequest(Referring):
     is a memory of a layer; `supersedes` names the item of which it is a later version.
     """
 
-    id: NewId | None = None
+    id: NewItemId | None = None
     message_id: Short | None = None
     trace_id: Short | None = None
     type: KnowledgeType | None = None

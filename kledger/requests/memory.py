@@ -6,7 +6,7 @@ from typing import Annotated, Any, Self
 
 from pydantic import Field, model_validator
 
-from kledger.contract.bounds import Document, NewId, Reason, Short
+from kledger.contract.bounds import Document, NewItemId, Reason, Short
 from kledger.contract.knowledge import Confidence, Id, KnowledgeType, Scopes, Score, Text, Types, Version
 from kledger.contract.memory import (
     Importance,
@@ -54,7 +54,7 @@ class RememberRequest(Referring):
 
     layer: MemoryLayer | None = None
     type: MemoryLayer | None = None
-    id: NewId | None = None
+    id: NewItemId | None = None
     task: str | None = None
     content: Text | None = None
     types: Types | None = None

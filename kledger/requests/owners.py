@@ -7,7 +7,7 @@ from typing import Annotated
 
 from pydantic import BeforeValidator
 
-from kledger.contract.scopes import Entity
+from kledger.contract.scope_fields import Entity
 
 _MAIL = re.compile(r"[^\s:@]+@[^\s:@]+\.[^\s:@]+")
 

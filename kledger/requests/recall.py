@@ -8,8 +8,9 @@ from pydantic import Field
 
 from kledger.contract.bounds import MAX_ID, MOST_QUERY
 from kledger.contract.language import Language
-from kledger.contract.recall import MOST_RECALLED, Match, MessageKind, RecallLayer
+from kledger.contract.recall import MOST_RECALLED, Match
 from kledger.contract.sessions import SessionId
+from kledger.contract.words import MessageKind, RecallLayer
 from kledger.requests.body import Asked
 
 MOST_BUDGET = 1_000_000

@@ -25,7 +25,7 @@ from kledger.contract.documents import (
     original_id,
 )
 from kledger.contract.knowledge import Count, Id, Scopes
-from kledger.contract.scopes import Entity
+from kledger.contract.scope_fields import Entity
 from ledger.event import Example, Fact
 from ledger.events.examples import AUTHOR, DOCUMENT, ITEM, OTHER
 

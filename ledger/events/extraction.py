@@ -13,7 +13,7 @@ from pydantic import Field
 from kledger.contract.bounds import Document, ModelName, Short
 from kledger.contract.knowledge import Id, Scopes
 from kledger.contract.part import Part
-from kledger.contract.scopes import Entity
+from kledger.contract.scope_fields import Entity
 from kledger.contract.words import ExtractionAction, ExtractionKind
 from ledger.event import Example, Fact
 from ledger.events.examples import EXTRACTION, MESSAGE, USER

@@ -12,7 +12,7 @@ from pydantic import Field
 
 from kledger.contract.bounds import Description, NewId
 from kledger.contract.knowledge import Id
-from kledger.contract.scopes import Entity
+from kledger.contract.scope_fields import Entity
 from ledger.event import Example, Fact
 from ledger.events.examples import ITEM, RECALL, TASK, USER
 from ledger.events.recall import Served, ServedItem

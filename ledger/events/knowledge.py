@@ -32,7 +32,7 @@ from kledger.contract.knowledge import (
 from kledger.contract.memory import PERSONAL as MEMORY_TEXTS
 from kledger.contract.memory import Lifetime, Memory
 from kledger.contract.part import Part
-from kledger.contract.scopes import Entity, Scope
+from kledger.contract.scope_fields import Entity, Scope
 from kledger.contract.words import ItemStatus, PromotionCause, Verdict
 from ledger import new_item
 from ledger.event import Example, Fact

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from kledger.contract.knowledge import Id
-from kledger.contract.scopes import Entity
+from kledger.contract.scope_fields import Entity
 from ledger.event import Example, Fact
 from ledger.events.examples import AUTHOR, EVOLUTION
 from ledger.events.process import Code

@@ -9,7 +9,7 @@ import uuid
 from typing import ClassVar
 
 from kledger.contract.bounds import Document, Reason
-from kledger.contract.scopes import Entity
+from kledger.contract.scope_fields import Entity
 from kledger.contract.words import ProfileType
 from ledger.event import Example, Fact
 from ledger.events.examples import USER

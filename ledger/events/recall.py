@@ -13,8 +13,9 @@ from pydantic import Field
 from kledger.contract.bounds import MAX_ID, MOST_LISTED, MOST_POSITION, Number, Query
 from kledger.contract.language import Language
 from kledger.contract.part import Part
-from kledger.contract.recall import LOOK, Intent, Match, RecallKind
-from kledger.contract.scopes import Scope
+from kledger.contract.recall import LOOK, Intent, Match
+from kledger.contract.scope_fields import Scope
+from kledger.contract.words import RecallKind
 from ledger.event import Example, Fact
 from ledger.events.examples import ITEM, RECALL, USER
 

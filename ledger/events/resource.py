@@ -13,7 +13,7 @@ from pydantic import ConfigDict, Field
 from kledger.contract.bounds import Reason
 from kledger.contract.knowledge import Scopes, Text, Version
 from kledger.contract.resource import ContentType, Metadata, SharedWith, fault_of_id
-from kledger.contract.scopes import Entity
+from kledger.contract.scope_fields import Entity
 from ledger.event import Example, Fact
 from ledger.events.examples import AUTHOR, MESSAGE, RESOURCE, TRACE
 from ledger.events.knowledge import Origin

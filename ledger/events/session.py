@@ -11,7 +11,7 @@ from typing import Annotated, ClassVar
 from pydantic import Field
 
 from kledger.contract.knowledge import Count, Id
-from kledger.contract.scopes import Entity
+from kledger.contract.scope_fields import Entity
 from kledger.contract.sessions import MessageId, SessionId
 from kledger.contract.words import SessionEnd, SessionRemoval
 from ledger.event import Example, Fact

@@ -13,7 +13,7 @@ from pydantic import Field
 from kledger.contract.bounds import UNSIGNED_ZERO, Document, ModelName, Reason, Threshold
 from kledger.contract.knowledge import Count, Id, Scopes, Text, Types, Version
 from kledger.contract.part import Part
-from kledger.contract.scopes import Entity
+from kledger.contract.scope_fields import Entity
 from ledger.event import Example, Fact
 from ledger.events.examples import AUTHOR, ITEM, OTHER, SLIM
 from ledger.events.process import CallStarted, Failed, ProcessFact, Rejected

@@ -15,7 +15,7 @@ from pydantic import TypeAdapter
 
 from kledger.contract.bounds import Document, Reason
 from kledger.contract.knowledge import AclEntry, Id, Scopes, Version
-from kledger.contract.scopes import Entity
+from kledger.contract.scope_fields import Entity
 from ledger.event import Example, Fact
 from ledger.events.examples import AUTHOR, HELD, ITEM, OTHER, TASK, USER
 from ledger.events.knowledge import KnowledgeRated, KnowledgeSaved, KnowledgeShared

@@ -11,7 +11,7 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field
 
-from kledger.contract.scopes import Entity
+from kledger.contract.scope_fields import Entity
 from ledger.event import Example, Fact
 from ledger.events.examples import USER
 

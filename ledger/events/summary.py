@@ -14,7 +14,7 @@ from kledger.contract.bounds import ModelName
 from kledger.contract.documents import MOST_SECTIONS, Heading, fault_of_id
 from kledger.contract.documents import Summary as DocumentSummary
 from kledger.contract.knowledge import Id, Scopes
-from kledger.contract.scopes import Entity
+from kledger.contract.scope_fields import Entity
 from kledger.contract.sessions import SessionId
 from ledger.event import Example, Fact
 from ledger.events.examples import ABSTRACT, AUTHOR, DOCUMENT, SESSION, SUMMARY, USER

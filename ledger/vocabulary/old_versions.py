@@ -14,7 +14,8 @@ from pydantic import Field, create_model
 from kledger.contract.bounds import Document, ResourceIds
 from kledger.contract.knowledge import Confidence, Count, KnowledgeType, Scopes, Score, Source, Text
 from kledger.contract.part import Part
-from kledger.contract.scopes import Entity, Visibility
+from kledger.contract.scope_fields import Entity
+from kledger.contract.scopes import Visibility
 from ledger.event import Fact
 from ledger.events.extraction import ExtractionRequested
 from ledger.events.knowledge import (

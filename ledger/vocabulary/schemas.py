@@ -16,7 +16,8 @@ from pydantic_core import core_schema
 
 from kledger.contract.entities import ENTITY_PATTERN
 from kledger.contract.errors import UnsupportedVersion
-from kledger.contract.scopes import PUBLIC, entity_or_value_error, scope_or_value_error
+from kledger.contract.scope_fields import entity_or_value_error, scope_or_value_error
+from kledger.contract.scopes import PUBLIC
 from ledger.event import Fact, JsonObject
 from ledger.events import FACTS
 from ledger.vocabulary.old_versions import EARLIER

@@ -17,7 +17,7 @@ from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field
 
 from kledger.contract.bounds import Short
 from kledger.contract.errors import BadJson, InvalidPayload, PayloadTooLarge, SecretInClear
-from kledger.contract.scopes import Entity
+from kledger.contract.scope_fields import Entity
 from ledger.event import NO_LINEAGE, Fact, JsonObject, NewEvent
 from ledger.events import FACTS
 from ledger.wire.seal_mac import ATTRIBUTE

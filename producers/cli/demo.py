@@ -24,7 +24,7 @@ from pathlib import Path
 
 import typer
 
-from producers.cli.screen import degrade
+from producers.cli.encoding import degrade
 from producers.cli.session import NO_NODE
 
 READY_WITHIN = 30.0  # seconds

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, cast, get_args
+from typing import Annotated, Any, cast, get_args
 
 import orjson
 import typer
 
-if TYPE_CHECKING:
-    from kledger.contract.recall import ItemLayer
-
+from kledger.contract.lists import split_words
+from kledger.contract.words import ItemLayer
 
 Many = list[str] | None
 
@@ -39,14 +38,11 @@ Message = Annotated[str | None, typer.Option("--message", help="The message that
 
 def several(values: Many) -> list[str] | None:
     """`--types a,b --types c` as three values; None when there is none."""
-    parts = [part.strip() for value in values or [] for part in value.split(",") if part.strip()]
-    return parts or None
+    return [part for value in values or [] for part in split_words(value)] or None
 
 
 def layers(values: Many) -> list[ItemLayer] | None:
     """`--layer semantic,plain` as layers; None when there is none. Raises typer.BadParameter."""
-    from kledger.contract.recall import ItemLayer  # it loads pydantic, which help does without
-
     named = several(values) or []
     for name in named:
         if name not in get_args(ItemLayer):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import os
 import re
 import sys
@@ -23,16 +22,6 @@ _READ = 16
 _MOMENT = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d\S*")
 # Saved text may hold escape sequences, which the terminal must not interpret.
 _CONTROLS = {code: "\N{REPLACEMENT CHARACTER}" for code in (*range(32), *range(0x7F, 0xA0)) if code not in (9, 10)}
-
-
-def degrade() -> None:
-    """Write characters that the terminal's encoding lacks as escapes (`\\u6d4b`), in answers, errors and help.
-
-    Otherwise an ASCII terminal, or a command line with bytes that are no text, would raise UnicodeEncodeError.
-    """
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="backslashreplace")
 
 
 def stdout() -> Console:

@@ -24,8 +24,25 @@ DEGRADED = "X-Ledger-Degraded"
 """Where the position of an answer is in a header, what the answer lacks is in this one, as JSON; absent when whole."""
 
 SCHEMAS = "#/components/schemas/"
-REFUSED = {"application/json": {"schema": {"$ref": SCHEMAS + Refusal.__name__}}}
-"""How the document shows an error. As a model FastAPI would make a validator of it for each error of each route."""
+_described: dict[Any, str] = {}
+
+
+def described() -> dict[str, Any]:
+    """The shapes of all answers that a route documents, by the reference to each."""
+    return {reference: model for model, reference in _described.items()}
+
+
+def shape(model: Any) -> dict[str, Any]:
+    """The content of an answer of this shape, for `responses`; its schema is made when the document is asked for.
+
+    Of a `model` FastAPI would make a validator for each route, and no answer is validated.
+    """
+    reference = _described.setdefault(model, f"answer {len(_described) + 1}")
+    return {"application/json": {"schema": {"$ref": reference}}}
+
+
+REFUSED = shape(Refusal)
+"""How the document shows an error."""
 
 
 class Json(Response):
@@ -79,7 +96,7 @@ PROPOSED = "It is proposed: a coordinator of its project decides"
 
 def documented(model: Any, *codes: int, status: int = 200, accepted: str = "") -> dict[int | str, dict[str, Any]]:
     """The `responses` of a route: its answer, what a 202 says where it may be one, and which errors it may give."""
-    answers: dict[int | str, dict[str, Any]] = {status: {"model": model}}
+    answers: dict[int | str, dict[str, Any]] = {status: {"content": shape(model)}}
     if accepted:
-        answers[202] = {"model": model, "description": accepted}
+        answers[202] = {"content": shape(model), "description": accepted}
     return answers | {code: {"content": REFUSED} for code in (*codes, 503)}

@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from fastapi import FastAPI
+from fastapi.encoders import jsonable_encoder
 from pydantic import TypeAdapter
+from pydantic.json_schema import JsonSchemaMode
 
-from kledger.answers.parts import Refusal
 from producers.http.admission import OPEN
-from producers.http.answers import SCHEMAS
+from producers.http.answers import SCHEMAS, described
 from producers.http.identity import FURTHER, IDEMPOTENCY_KEY, IDENTITIES, LINEAGE, SEEN
 
 DESCRIPTION = (
@@ -42,12 +43,18 @@ def describe(app: FastAPI) -> None:
         document = generated()
         if known:
             return document
-        schemas = document["components"]["schemas"] | _refusal()
-        document["components"]["schemas"] = dict(sorted(schemas.items()))
+        references, parts = _shapes()
+        schemas = document["components"]["schemas"]
+        if differing := [name for name, schema in parts.items() if schemas.get(name, schema) != schema]:
+            raise ValueError(f"what is asked and what is answered have the same names: {differing}")
+        document["components"]["schemas"] = dict(sorted((schemas | parts).items()))
         document["components"]["securitySchemes"] = {_TOKEN: _SCHEME}
         document["security"] = [{}, {_TOKEN: []}]
         for path, operations in document["paths"].items():
             for method, operation in operations.items():
+                for answer in operation["responses"].values():
+                    for content in answer.get("content", {}).values():
+                        content["schema"] = references.get(content["schema"].get("$ref"), content["schema"])
                 if path in OPEN:
                     _open(operation)
                 elif path.startswith("/api/"):
@@ -57,11 +64,13 @@ def describe(app: FastAPI) -> None:
     app.openapi = openapi  # type: ignore[method-assign]  # FastAPI documents this way to extend the schema
 
 
-def _refusal() -> dict[str, Any]:
-    """The schemas of an error's body, by name."""
-    schema = TypeAdapter(Refusal).json_schema(ref_template=SCHEMAS + "{model}", mode="serialization")
-    parts: dict[str, Any] = schema.pop("$defs")
-    return {Refusal.__name__: schema} | parts
+def _shapes() -> tuple[dict[str, Any], dict[str, Any]]:
+    """The schema of each shape that is answered by its reference, and the schemas that these consist of, by name."""
+    mode: JsonSchemaMode = "serialization"
+    shapes = [(reference, mode, TypeAdapter(model)) for reference, model in described().items()]
+    schemas, whole = TypeAdapter.json_schemas(shapes, ref_template=SCHEMAS + "{model}")
+    parts = jsonable_encoder(whole["$defs"], exclude_none=True)  # as FastAPI writes its own: without `default: null`
+    return {reference: schema for (reference, _), schema in schemas.items()}, parts
 
 
 def _open(operation: dict[str, Any]) -> None:

@@ -8,9 +8,8 @@ from fastapi import Depends, Query
 from pydantic import Field, TypeAdapter
 
 from kledger.contract.knowledge import Score
-from kledger.contract.recall import ItemLayer
 from kledger.contract.scopes import check_entity, check_scope
-from kledger.contract.words import ItemFilter, MemoryConcern
+from kledger.contract.words import ItemFilter, ItemLayer, MemoryConcern
 from producers.http.parameters import (
     Labels,
     Owner,

@@ -12,8 +12,9 @@ from urllib.parse import unquote
 
 from starlette.requests import Request
 
+from kledger.answers.admin import WhoAmI
 from kledger.contract.bounds import MOST_POSITION
-from kledger.contract.errors import IllegalScope, InvalidPayload
+from kledger.contract.errors import Forbidden, IllegalScope, InvalidPayload
 from kledger.contract.scopes import MOST_ENTITIES, Caller, check_entity, check_name, require_somebody
 from ledger.event import NO_LINEAGE, Lineage
 from ledger.runtime import tracing
@@ -36,6 +37,7 @@ SEEN = "x-ledger-position"
 """A position that somebody was told, for this read to see; the same header that answers of writes have."""
 IDEMPOTENCY_KEY = "Idempotency-Key"
 _OURS = b"x-ledger-"
+_NAMING = frozenset(name.encode() for name in (*IDENTITIES, FURTHER))
 # https://www.w3.org/TR/trace-context/#traceparent-header; one that is not of this form is to be ignored.
 _TRACEPARENT = re.compile(r"[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}(-.*)?")
 
@@ -49,6 +51,25 @@ async def caller_of(request: Request) -> Caller:
     caller = await _caller_of(request, principal)
     speaks(writer_of(request, caller))
     return caller
+
+
+async def who(request: Request) -> WhoAmI:
+    """As whom a request is taken. Raises as caller_of, but for a token that has to name somebody and does not."""
+    principal: Principal | None = request.scope.get(SCOPE_KEY)
+    names_somebody = any(raw in _NAMING for raw, _ in request.headers.raw)
+    try:
+        caller = await _caller_of(request, principal)
+    except Forbidden:
+        if names_somebody:
+            raise
+        caller = None
+    return WhoAmI(
+        entities=[] if caller is None or caller.is_operator else caller.entities(),
+        operator=caller is not None and caller.is_operator and (principal is None or principal.role == "operator"),
+        token=None if principal is None else principal.id,
+        role=None if principal is None else principal.role,
+        bound=[] if principal is None else sorted(principal.entities()),
+    )
 
 
 def writer_of(request: Request, caller: Caller) -> Writer:

@@ -1,46 +1,33 @@
-"""MCP at a node: Streamable HTTP at /mcp, whose tools call the node's own HTTP interface in process.
+"""MCP at a node: Streamable HTTP at /mcp.
 
 Requests are stateless: there are no sessions and no open streams, so that any node behind a proxy may answer, and
-nothing is held when a node stops. Identity headers are forwarded to HTTP with each call, so that tokens, identities,
-limits and errors are those of HTTP; one tool call counts as one request.
+nothing is held when a node stops. One tool call counts as one request.
+
+What answers is imported by the first request, in a thread: with the SDK it is a tenth of a node's memory and of its
+start, and most nodes are asked over HTTP alone.
 """
 
 from __future__ import annotations
 
-import logging
-from collections import OrderedDict
-from collections.abc import AsyncIterator
+import asyncio
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from dataclasses import asdict
-from hashlib import sha256
+from importlib import import_module
+from typing import TYPE_CHECKING
 
-import httpx
-from mcp.server import streamable_http
-from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
-from starlette.requests import ClientDisconnect, Request
+from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from kledger.client.connection import Connection
-from kledger.client.wire import Lineage, Wire
 from producers.access.limits import Limits
-from producers.access.principal import ADMITTED_KEY, SCOPE_KEY
-from producers.http.identity import LINEAGE, SEEN, caller_of, lineage_of, seen_by
 from producers.http.known_parameters import refuse_others
-from producers.mcp.server import NOBODY_NAMED, Call, Counted, create_server
+
+if TYPE_CHECKING:
+    from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 
 PATH = "/mcp"
-HERE = "http://127.0.0.1"  # a host that every node accepts as its own; no socket is opened to it
-_REMEMBERED = 1_000  # callers whose last write is known; the next read of an evicted one may be slightly stale
-_OURS = b"x-ledger-"
-_FORWARDED = (b"authorization", b"accept-language")
-_PER_CALL = {name.encode() for name in (*LINEAGE, SEEN)}
-
-
-def _not_a_disconnect(record: logging.LogRecord) -> bool:
-    """Log filter for the MCP SDK: False for a client that disconnected, which is no error."""
-    return not (record.exc_info and isinstance(record.exc_info[1], ClientDisconnect))
+INTERFACE = "producers.http.mcp_interface"
 
 
 class McpAtNode:
@@ -48,17 +35,13 @@ class McpAtNode:
 
     path = PATH
 
-    def __init__(self, app: ASGIApp, limits: Limits, counted: Counted) -> None:
-        logging.getLogger(streamable_http.__name__).addFilter(_not_a_disconnect)
+    def __init__(self, app: ASGIApp, limits: Limits, counted: Callable[[str, str], None]) -> None:
         self._app = app
-        self._manager = StreamableHTTPSessionManager(
-            create_server(self._wire_of, counted),
-            stateless=True,
-            json_response=True,
-            # The largest tool call is a batch; each HTTP endpoint enforces its own limit as well.
-            max_request_body_size=limits.batch_body,
-        )
-        self._connections: OrderedDict[bytes, Connection] = OrderedDict()
+        self._limits = limits
+        self._counted = counted
+        self._serving: asyncio.Task[None] | None = None
+        self._manager: asyncio.Future[StreamableHTTPSessionManager] | None = None
+        self._stopping = asyncio.Event()
 
     @property
     def route(self) -> Route:
@@ -68,8 +51,12 @@ class McpAtNode:
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
         """Serve while the block runs."""
-        async with self._manager.run():
+        try:
             yield
+        finally:
+            self._stopping.set()
+            if self._serving is not None:
+                await self._serving
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """One MCP request. Only POST: there are neither streams to GET nor sessions to DELETE."""
@@ -78,38 +65,27 @@ class McpAtNode:
         if scope["method"] != "POST":
             await Response(status_code=405, headers={"Allow": "POST"})(scope, receive, send)
             return
-        await self._manager.handle_request(scope, receive, send)
+        manager = await self._started()
+        await manager.handle_request(scope, receive, send)
 
-    async def _wire_of(self, call: Call) -> Wire:
-        request = call.request
-        assert isinstance(request, Request)  # this server is called over HTTP alone
-        caller = await caller_of(request)
-        if caller.is_operator and request.scope.get(SCOPE_KEY) is None:
-            caller = NOBODY_NAMED
-        lineage = await lineage_of(request)
-        connection = self._connection_of(request)
-        connection.saw(seen_by(request))
-        return Wire(connection, caller, Lineage(**asdict(lineage)))
+    async def _started(self) -> StreamableHTTPSessionManager:
+        """What answers, started by the first request."""
+        if self._manager is None:
+            self._manager = asyncio.get_running_loop().create_future()
+            self._serving = asyncio.create_task(self._serve(self._manager), name="mcp")
+        return await asyncio.shield(self._manager)  # whoever hangs up does not take it from the others that wait
 
-    def _connection_of(self, request: Request) -> Connection:
-        """The connection of a caller: it sends the identity headers, and remembers the last write for the next read."""
-        headers = [
-            (name, value)
-            for name, value in request.headers.raw
-            if name in _FORWARDED or (name.startswith(_OURS) and name not in _PER_CALL)
-        ]
-        key = sha256(b"\n".join(name + b":" + value for name, value in sorted(headers))).digest()
-        connection = self._connections.get(key)
-        if connection is None:
-            client = httpx.AsyncClient(
-                transport=httpx.ASGITransport(self._inside), base_url=HERE, headers=headers, trust_env=False
-            )
-            connection = self._connections[key] = Connection(HERE, token="", retries=3, http=client)
-            if len(self._connections) > _REMEMBERED:
-                self._connections.popitem(last=False)  # nothing to close: it has no socket
-        self._connections.move_to_end(key)
-        return connection
+    async def _serve(self, started: asyncio.Future[StreamableHTTPSessionManager]) -> None:
+        """Run it until the app stops, in one task from its beginning to its end, as its task group has to be."""
+        try:
+            await asyncio.to_thread(import_module, INTERFACE)
+            from producers.http.mcp_interface import create_manager
 
-    async def _inside(self, scope: Scope, receive: Receive, send: Send) -> None:
-        scope[ADMITTED_KEY] = True
-        await self._app(scope, receive, send)
+            # The largest tool call is a batch; each HTTP endpoint enforces its own limit as well.
+            manager = create_manager(self._app, self._counted, self._limits.batch_body)
+        except Exception as error:  # an installation that lacks a part: every request says so
+            started.set_exception(error)
+            return
+        async with manager.run():
+            started.set_result(manager)
+            await self._stopping.wait()

@@ -17,7 +17,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from kledger.answers.admin import Index
-from producers.http.answers import Json
+from producers.http.answers import Json, shape
 from producers.http.routing import router as new_router
 from producers.web.addresses import HOME, wants_page
 from producers.web.reference import reference_of
@@ -43,7 +43,7 @@ def routes(app: FastAPI, mcp: str) -> APIRouter:
     router = new_router("pages", route_class=APIRoute)
     rendered: list[str] = []
 
-    @router.get("/", responses={200: {"model": Index}})
+    @router.get("/", responses={200: {"content": shape(Index)}})
     async def index(request: Request) -> Response:
         """What is where on this node; a browser is sent to the page for people."""
         if wants_page(request.headers.get("accept", "")):

@@ -18,9 +18,10 @@ from kledger.contract.bounds import MOST_QUERY, MOST_REASON
 from kledger.contract.errors import InvalidPayload
 from kledger.contract.knowledge import KnowledgeType
 from kledger.contract.language import Language, accepted_language
-from kledger.contract.recall import Match, SearchKind
+from kledger.contract.lists import split_words
+from kledger.contract.recall import Match
 from kledger.contract.scopes import Caller, Visibility, check_entity, check_scope
-from kledger.contract.words import RecallPath
+from kledger.contract.words import RecallPath, SearchKind
 from kledger.requests.owners import owner_named
 from ledger.event import Lineage
 from producers.http.identity import caller_of, lineage_of, retry_of, seen_by, writer_of
@@ -169,7 +170,7 @@ AsOf = Annotated[int | datetime | None, Depends(_as_of)]
 
 
 def _parts(value: str | None) -> list[str]:
-    return list(dict.fromkeys(part.strip() for part in (value or "").split(",") if part.strip()))
+    return split_words(value or "")
 
 
 def named_layers(layer: str | None, one: TypeAdapter[T], field: str = "layer") -> list[T]:

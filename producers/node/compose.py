@@ -63,10 +63,11 @@ from producers.node.sessions import keep_in_time, open_sessions
 from producers.node.sizes import NodeSizes
 from producers.node.status import NodeStatus
 from producers.operations.desk import Desk
+from producers.operations.gathered_recalls import GatheringLedger
 from producers.operations.lifetimes import lifetimes_from_environment
 from producers.operations.own_writes import Written
 from producers.operations.profiles.registration import keep_registered
-from producers.operations.publish import publish
+from producers.operations.publish import Tally, publish
 from producers.operations.recording import recorded_from_environment
 from producers.operations.sealing import SealingLedger
 from producers.web.addresses import HOME
@@ -219,7 +220,11 @@ async def node(settings: NodeSettings, ending: Callable[[], bool] = lambda: Fals
         operator = Operator(rebuilds, eraser, NodeStatus(rebuilds, eraser, started, Readiness(head)), tokens)
         stack.push_async_callback(operator.jobs.close)
         parking = Parking(rebuilds, operator.jobs, parked)
-        desk = Desk(sealing, view, searcher, operator, settings.org, parking=parking, vault=vault, language=language)
+        tally = Tally()
+        recalls = GatheringLedger(sealing, tally)
+        stack.push_async_callback(recalls.close)
+        desk = Desk(recalls, view, searcher, operator, settings.org, tally, parking, vault=vault, language=language)
+        desk.recalls = recalls
         desk.recorded, desk.lifetimes, desk.sizes = recorded, lifetimes, NodeSizes(settings.data, view)
         desk.sessions = sessions
         desk.held_at_start = Written(head, head if "vectors" in settings.roles else 0)

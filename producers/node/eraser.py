@@ -17,8 +17,6 @@ from pathlib import Path
 import structlog
 
 from kledger.contract.errors import IllegalState, LedgerError, UnknownReference
-from ledger.backup.keys import keep_keys
-from ledger.backup.sessions import keep_sessions
 from ledger.broker.subprocess_job import Progress
 from ledger.event import JsonObject, NewEvent
 from ledger.events.subject import SubjectForgotten
@@ -97,6 +95,9 @@ class Eraser:
 
         No order is carried out meanwhile. The keys come last: whatever is sealed has its key there.
         """
+        from ledger.backup.keys import keep_keys
+        from ledger.backup.sessions import keep_sessions
+
         async with self.turn:
             words = await keep_sessions(self.sessions.stream, backup)
             return {"session_records": words, "keys": await keep_keys(self.vault.connection, backup)}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from contextlib import AsyncExitStack
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -9,12 +10,8 @@ from typing import Any
 
 from consumers.model import ChatModel
 from consumers.model_settings import model_settings_from_environment
-from consumers.reactors.abstracts import Abstracting
-from consumers.reactors.evolve import Evolving
-from consumers.reactors.extract import Extracting
 from consumers.reactors.slim import Slimming
 from consumers.reactors.subscription import Reactor
-from consumers.reactors.summarise import Summarising
 from consumers.reactors.work import Work
 from consumers.recall.awaited import Awaited
 from consumers.recall.intents import ModelIntents
@@ -66,14 +63,24 @@ async def with_models(
         model.get_ready()
     append = partial(publish, desk.ledger, desk.tally)
     work = Work(desk.org, view, searcher, desk.ledger, append, model, desk.sessions, desk.lifetimes)
-    known: list[tuple[ModelTask, Reactor]] = [
-        ("evolve", Evolving(work)),
-        ("extract", Extracting(work)),
-        ("summarise", Summarising(work)),
-        ("summarise", Abstracting(work)),
-    ]
     # Without a model, slims keep the best item of each group.
-    return [*(reactor for task, reactor in known if settings.has(task)), Slimming(work)]
+    return [*(_reactors(work) if settings.named() else ()), Slimming(work)]
+
+
+def _reactors(work: Work) -> Iterator[Reactor]:
+    """Those for tasks that have a model, and loaded only where there is one."""
+    from consumers.reactors.abstracts import Abstracting
+    from consumers.reactors.evolve import Evolving
+    from consumers.reactors.extract import Extracting
+    from consumers.reactors.summarise import Summarising
+
+    known: list[tuple[ModelTask, Callable[[Work], Reactor]]] = [
+        ("evolve", Evolving),
+        ("extract", Extracting),
+        ("summarise", Summarising),
+        ("summarise", Abstracting),
+    ]
+    return (reactor(work) for task, reactor in known if work.model.settings.has(task))
 
 
 def _with_recall_models(desk: Desk, model: ChatModel, feed: VectorFeed, stack: AsyncExitStack) -> None:

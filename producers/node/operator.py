@@ -11,7 +11,6 @@ from pathlib import Path
 
 from kledger.contract.errors import LedgerError, ServiceFailed
 from kledger.contract.words import StartableJob
-from ledger.backup.process import back_up_in_own_process
 from ledger.broker.subprocess_job import Progress
 from ledger.event import JsonObject
 from ledger.runtime.whole_file import check_directory_place, check_place
@@ -111,6 +110,8 @@ class Operator:
         }
 
     async def _back_up(self, into: Path, progress: Progress) -> JsonObject:
+        from ledger.backup.process import back_up_in_own_process
+
         of = self.rebuilds
         with contextlib.suppress(LedgerError):  # a backup without a signature is better than none; the status says why
             await of.integrity.notary.certify((await of.ledger.head()).position, timeout=_SIGNED_WITHIN_SECONDS)

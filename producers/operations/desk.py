@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -21,6 +23,7 @@ from ledger.sessions.store import SessionStore
 from ledger.stream import Ledger
 from producers.documents.places import Places
 from producers.operations.available_models import Intents, Models, NoModels, NoTiers, Reranker, Rewriter, Router, Tiers
+from producers.operations.gathered_recalls import GatheringLedger
 from producers.operations.kept_recalls import RecallCache
 from producers.operations.own_writes import NOTHING, Written
 from producers.operations.ports import LiveView, NodeAdmin, ParkingAdmin, Searcher, Sizes
@@ -31,6 +34,8 @@ from projections.views.lineage import ask as lineage
 DEFAULT_WAIT = 10.0
 """Default number of seconds that a read waits for the view."""
 MAX_WAIT = 60.0
+RECALLS_WAIT = 1.0
+"""Seconds that a read of recalls waits for those served so far, where the broker or the view takes its time."""
 
 
 @dataclass(slots=True)
@@ -61,6 +66,8 @@ class Desk:
     """Metrics of the node's other parts, exported with those of the HTTP interface."""
     recorded: Recorded = "all"
     """The callers whose searches and startups are recorded as served recalls."""
+    recalls: GatheringLedger | None = None
+    """Appends recalls after their answers; without one, an answer waits for its own."""
     sizes: Sizes | None = None
     vault: Vault | None = None
     """Holds the keys of secrets; without one, no secret can be stored or read."""
@@ -127,6 +134,20 @@ ANY = Freshness()
 async def reach(desk: Desk, freshness: Freshness) -> None:
     """Wait until the view has reached the requested position. Raises ViewBehind."""
     await freshness.reach(desk.view)
+
+
+async def reach_recalls(desk: Desk, freshness: Freshness) -> None:
+    """The same, and for the recalls that this node has served so far, for as long as gathering delays them.
+
+    Raises ViewBehind.
+    """
+    await reach(desk, freshness)
+    if desk.recalls is not None:
+        most = min(RECALLS_WAIT, freshness.wait)
+        with contextlib.suppress(TimeoutError, ViewBehind):
+            async with asyncio.timeout(most):
+                await desk.recalls.flushed()
+            await desk.view.wait_for(desk.recalls.position, most)
 
 
 async def reach_head(desk: Desk) -> int:

@@ -13,6 +13,7 @@ from typing import cast
 from urllib.parse import parse_qs, quote
 
 import httpx
+import structlog
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Match, Route
@@ -21,7 +22,14 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from kledger.client.clients import AsyncLedgerClient
 from kledger.client.connection import Connection
 from kledger.client.wire import Wire
-from kledger.contract.errors import Forbidden, InvalidPayload, LedgerError, PayloadTooLarge, Unauthenticated
+from kledger.contract.errors import (
+    Forbidden,
+    InvalidPayload,
+    LedgerError,
+    PayloadTooLarge,
+    ServiceFailed,
+    Unauthenticated,
+)
 from kledger.contract.language import Language, accepted_language, known_language
 from kledger.contract.scopes import Caller
 from producers.web.addresses import HOME
@@ -34,6 +42,7 @@ from producers.web.sessions import ENDS, Sessions
 from producers.web.site import Page, Site
 from producers.web.visit import Theme, Visit
 
+log = structlog.get_logger(__name__)
 _INSIDE = "http://127.0.0.1"  # a host that every node accepts as its own; no socket is opened to it
 MOST_FORM = 2 * 1024 * 1024
 _FORM = "application/x-www-form-urlencoded"
@@ -59,6 +68,9 @@ class WebInterface:
             response = await self._answer(request, visit, found)
         except LedgerError as error:
             response = self._failed(visit, error)
+        except Exception:  # a page for a person all the same, with the headers of one
+            log.exception("a page failed", path=scope["path"][:200])
+            response = self._failed(visit, ServiceFailed("something went wrong here: the log of the node says what"))
         await response(scope, receive, send)
 
     async def _answer(self, request: Request, visit: Visit, found: Page | None) -> Response:

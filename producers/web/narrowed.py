@@ -12,8 +12,8 @@ from typing import Literal, cast, get_args
 
 from kledger.client.knowledge import ItemFilters
 from kledger.contract.errors import InvalidPayload
-from kledger.contract.recall import ItemLayer
-from kledger.contract.words import ItemFilter, ItemSort, MemoryConcern
+from kledger.contract.lists import join_words
+from kledger.contract.words import ItemFilter, ItemLayer, ItemSort, MemoryConcern
 from producers.web.rendering import with_query
 from producers.web.visit import Visit
 
@@ -95,7 +95,15 @@ class Narrowed:
 
     def link(self, **changed: object) -> str:
         """The address of the list with other parameters; a page of it is not taken along."""
-        return with_query(self.path, dict(self.stated), **changed)
+        return with_query(self.path, self.in_address(changed))
+
+    def in_address(self, changed: Mapping[str, object] | None = None) -> dict[str, object]:
+        """The parameters of its address, some of them changed; what may be several as `visit.texts` reads it."""
+        merged: dict[str, object] = {**self.stated, **(changed or {})}
+        return {
+            name: [join_words([each]) for each in value] if isinstance(value, list) else value
+            for name, value in merged.items()
+        }
 
     def toggled(self, name: str, value: str) -> str:
         """The address with a value added to a parameter, or taken away where it is there."""
@@ -121,7 +129,7 @@ class Narrowed:
         within = {"scopes": self.within.get("scopes") or (), "layer": self.within.get("layers") or ()}
         stated = {name: self.values(name) for name in self.stated if name not in ("q", "sort", "view")}
         return [
-            (name, value)
+            (name, join_words([value]) if name in SEVERAL else value)
             for name, values in stated.items()
             for value in [*filter(None, values)] or within.get(name, ())
         ]

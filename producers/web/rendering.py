@@ -6,7 +6,7 @@ own, since a browser is told to run none.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from functools import cache
 from importlib.metadata import version
@@ -17,6 +17,7 @@ import orjson
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
+from kledger.contract.lists import join_words
 from ledger.new_item import helped_and_harmed
 from producers.web.addresses import DOTS, HOME, NAMED_BESIDE, local
 from producers.web.files import address_of
@@ -45,6 +46,7 @@ def _templates() -> Environment:
         "short": short,
         "tojson_text": _json_text,
         "tags": tags_of,
+        "listed": _listed,
         "verdicts": helped_and_harmed,
     }
     environment.globals |= {"file": address_of, "home": HOME, "with_query": with_query}
@@ -122,6 +124,11 @@ def percent(share: float | None) -> str:
 def short(text: str, most: int = 240) -> str:
     """The beginning of a text, for a card."""
     return text if len(text) <= most else text[: most - 1].rstrip() + "…"
+
+
+def _listed(words: str | Sequence[str]) -> str:
+    """One word or several as a filter takes them."""
+    return join_words([words] if isinstance(words, str) else words)
 
 
 def _json_text(value: object) -> str:

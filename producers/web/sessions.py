@@ -21,8 +21,12 @@ IDLE = 8 * 3600.0
 LONGEST = 7 * 24 * 3600.0
 MOST = 2_000
 """Sessions at once; one more ends the one that has been idle longest."""
+MOST_OF_ONE = 20
+"""Sessions at once of one token, or of whoever is named without one: nobody ends those of others."""
 ENDS = frozenset({"unauthenticated", "token_expired", "token_revoked"})
 """Codes of refusals with which a session ends, where it has a token."""
+MOST_NOTICES = 20
+"""Notices that wait for the next page; the first ones make room."""
 _ID_BYTES = 32
 
 
@@ -38,13 +42,17 @@ class Notice:
 
 @dataclass(slots=True)
 class Session:
-    """One signed-in person. `csrf` has to come with every change; `operator` and `analyst` are what they may do."""
+    """One signed-in person. `csrf` has to come with every change; `operator`, `analyst` and `reads` (knowledge) are
+    what they may do. `of` is whose it is: a token, or whoever is named without one.
+    """
 
     caller: Caller
     ledger: AsyncLedgerClient
     with_token: bool
     operator: bool
     analyst: bool
+    reads: bool = True
+    of: str = ""
     csrf: str = field(default_factory=lambda: secrets.token_urlsafe(_ID_BYTES))
     notices: list[Notice] = field(default_factory=list)
     began: float = 0.0
@@ -56,6 +64,10 @@ class Session:
         """The entities that the person is, most specific first; empty for the operator."""
         return [] if self.caller.is_operator else self.caller.entities()
 
+    def tell(self, notice: Notice) -> None:
+        """Show this on the next page, with the last ones before it."""
+        self.notices = [*self.notices, notice][-MOST_NOTICES:]
+
     def take_notices(self) -> list[Notice]:
         """What was not shown yet, once."""
         taken, self.notices = self.notices, []
@@ -65,15 +77,20 @@ class Session:
 class Sessions:
     """The sessions of one node."""
 
-    def __init__(self, clock: Callable[[], float] = time.monotonic, most: int = MOST) -> None:
+    def __init__(
+        self, clock: Callable[[], float] = time.monotonic, most: int = MOST, most_of_one: int = MOST_OF_ONE
+    ) -> None:
         self._clock = clock
-        self._most = most
+        self._most, self._most_of_one = most, most_of_one
         self._by_hash: OrderedDict[bytes, Session] = OrderedDict()
 
     def begin(self, session: Session) -> str:
         """Keep a session; returns the id that its cookie has."""
         named = secrets.token_urlsafe(_ID_BYTES)
         session.began = session.seen = self._clock()
+        own = [key for key, each in self._by_hash.items() if each.of == session.of]
+        for key in own[: len(own) + 1 - self._most_of_one]:  # the longest idle ones first
+            self._by_hash.pop(key).over = True
         self._by_hash[_hash(named)] = session
         while len(self._by_hash) > self._most:
             _, ended = self._by_hash.popitem(last=False)

@@ -12,6 +12,7 @@ from starlette.requests import Request
 from kledger.client.clients import AsyncLedgerClient
 from kledger.contract.errors import InvalidPayload
 from kledger.contract.language import Language
+from kledger.contract.lists import split_words
 from producers.web.addresses import DOTS, HOME, NAMED_BESIDE, SOURCES
 from producers.web.sessions import Notice, Session
 from producers.web.words import Words, words_of
@@ -95,9 +96,9 @@ class Visit:
         return value or None
 
     def texts(self, name: str) -> list[str]:
-        """Every value of a parameter that may be repeated, or written with commas."""
-        values = [part.strip() for value in self.request.query_params.getlist(name) for part in value.split(",")]
-        return list(dict.fromkeys(value for value in values if value))
+        """Every value of a parameter that may be repeated, or written with commas (kledger/contract/lists.py)."""
+        values = self.request.query_params.getlist(name)
+        return list(dict.fromkeys(word for value in values for word in split_words(value)))
 
     def one_of(self, name: str, known: tuple[str, ...], default: str) -> str:
         """A parameter that is one of these; the default for anything else."""
@@ -122,4 +123,4 @@ class Visit:
 
     def notify(self, text: str, *, undo: str | None = None, bad: bool = False, **fields: str) -> None:
         """Show this on the next page."""
-        self.session.notices.append(Notice(text, undo, fields, bad))
+        self.session.tell(Notice(text, undo, fields, bad))

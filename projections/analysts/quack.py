@@ -28,7 +28,7 @@ from duckdb.sqltypes import BOOLEAN, VARCHAR
 from kledger.contract.errors import IllegalQuery, ServiceFailed
 from projections.analysts.quack_sessions import Admits, Sessions
 from projections.analysts.sql import REFUSAL
-from projections.analysts.statement_guard import build_guard
+from projections.analysts.statement_guard import guard_later
 from projections.engine.own_threads import within
 
 _KNOWN = "kledger_known"
@@ -74,7 +74,7 @@ def prepare(connection: duckdb.DuckDBPyConnection, admits: Admits | None = None)
     The ledger's macros have to exist already (analysts cannot use later ones), and every setting has to be made: none
     can be changed afterwards.
     """
-    guard = build_guard(connection)
+    guard = guard_later(connection)
     sessions = Sessions(admits or _none_but_the_servers)
     load_extensions(connection)
     # httpfs copies AWS keys out of the node's environment into settings when it loads.
@@ -88,7 +88,7 @@ def prepare(connection: duckdb.DuckDBPyConnection, admits: Admits | None = None)
         connection.execute(f"SET GLOBAL {name} = ''")
 
     def refusal(statement: str) -> str | None:
-        return guard.refusal(statement)
+        return guard().refusal(statement)
 
     def admit(session: str, statement: str) -> str | None:
         """The SQL to run in place of `statement`; None refuses without a reason, an exception does too."""
@@ -98,7 +98,7 @@ def prepare(connection: duckdb.DuckDBPyConnection, admits: Admits | None = None)
         # returned text means yes, so an INSERT gets None, a refusal without a reason: "Authorization failed".
         if statement.lstrip()[:6].upper() == "INSERT":
             return None
-        reason = guard.refusal(statement)
+        reason = guard().refusal(statement)
         return statement if reason is None else f"SELECT error({_literal(reason)})"
 
     for name, function, takes in ((_ADMIT, admit, 2), (REFUSAL, refusal, 1)):

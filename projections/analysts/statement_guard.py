@@ -14,6 +14,7 @@ from __future__ import annotations
 import json
 import re
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -118,7 +119,14 @@ class StatementGuard:
 
 def build_guard(connection: duckdb.DuckDBPyConnection) -> StatementGuard:
     """The guard for the database of `connection`, whose present macros are admitted too."""
-    functions, table_functions, refused_relations = _admitted_builtins()
+    return guard_later(connection)()
+
+
+def guard_later(connection: duckdb.DuckDBPyConnection) -> Callable[[], StatementGuard]:
+    """The same, built with the first statement: it asks an instance of its own, most nodes are asked nothing in SQL.
+
+    The macros are those of this moment.
+    """
     own = connection.execute(
         """
         SELECT DISTINCT lower(function_name), function_type = 'table_macro'
@@ -126,11 +134,17 @@ def build_guard(connection: duckdb.DuckDBPyConnection) -> StatementGuard:
         WHERE NOT internal AND function_type IN ('macro', 'table_macro')
         """
     ).fetchall()
-    return StatementGuard(
-        functions=functions | {name for name, reads in own if not reads},
-        table_functions=table_functions | {name for name, reads in own if reads},
-        refused_relations=refused_relations,
-    )
+
+    @cache
+    def built() -> StatementGuard:
+        functions, table_functions, refused_relations = _admitted_builtins()
+        return StatementGuard(
+            functions=functions | {name for name, reads in own if not reads},
+            table_functions=table_functions | {name for name, reads in own if reads},
+            refused_relations=refused_relations,
+        )
+
+    return built
 
 
 @cache
@@ -149,7 +163,8 @@ def _admitted_builtins() -> tuple[frozenset[str], frozenset[str], frozenset[str]
     A built-in macro or view is admitted when everything it expands to is (so pg_sleep falls with sleep_ms
     and pg_settings with duckdb_settings), hence the repetition until nothing falls any more.
     """
-    pristine = _empty_instance().cursor()
+    with _one_at_a_time:
+        pristine = _empty_instance().cursor()
     rows = pristine.execute(
         """
         SELECT lower(function_name),

@@ -98,6 +98,7 @@ def _fold_many(bench: Workbench, decoded: Decoded, parked: Parked) -> Folded:
 def _fold(bench: Workbench, opened: Opened, parked: Parked) -> Iterator[list[Refusal]]:
     """One transaction around the body: its folds, the refusals it adds to the list, and the checkpoint."""
     refusals: list[Refusal] = []
+    bench.at(None)
     with transaction(bench.con):
         erased.keep(bench.con, opened.erased)
         yield refusals
@@ -107,6 +108,7 @@ def _fold(bench: Workbench, opened: Opened, parked: Parked) -> Iterator[list[Ref
             f"UPDATE checkpoints SET position = {last.position}, stored_us = {last.stored_ns // 1000} "
             "WHERE name = 'views'"
         )
+    bench.at(last.position)
 
 
 def _folded(opened: Opened, refusals: list[Refusal]) -> Folded:

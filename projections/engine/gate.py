@@ -78,8 +78,8 @@ def rules_for(
         rules["project"] = ProjectRules(members)
     if occurring & {"knowledge", "recall"}:
         ids = [about("knowledge")] if "knowledge" in occurring else []
-        if "recall" in occurring:
-            ids.append(among(short_memories_among(con, served)))
+        if "recall" in occurring and (short := short_memories_among(con, served)):
+            ids.append(among(short))
         rules |= dict.fromkeys(occurring & {"knowledge", "recall"}, KnowledgeRules(con, members, *ids))
     return rules
 

@@ -14,7 +14,7 @@ import orjson
 from pydantic import AfterValidator, AllowInfNan, BaseModel, StringConstraints
 from pydantic.fields import FieldInfo
 
-from kledger.contract import bounds, entities, knowledge, resource, scopes
+from kledger.contract import bounds, entities, knowledge, resource, scope_fields
 from kledger.contract.seal_mark import MARK
 from ledger.event import Fact
 from projections.fold_kit.envelopes import USED_ATTRIBUTES
@@ -133,9 +133,9 @@ def _constraint(path: str, annotation: Any, constraint: Any) -> list[str]:
             return [f"length({path}) <= {bound}"]
         case AllowInfNan(allow_inf_nan=False):
             return [f"isfinite({path})"]
-        case AfterValidator(func=scopes.entity_or_value_error):
+        case AfterValidator(func=scope_fields.entity_or_value_error):
             return [entity_check(path)]
-        case AfterValidator(func=scopes.scope_or_value_error):
+        case AfterValidator(func=scope_fields.scope_or_value_error):
             return [f"({path} = 'public' OR {entity_check(path)})"]
         case AfterValidator(func=bounds.check_document):  # covered by the checks of a dict, see _value_checks
             return []

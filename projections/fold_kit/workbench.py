@@ -35,6 +35,7 @@ class Workbench:
         self.con = con
         self.keyring = keyring or Keyring()
         self._loaded: dict[str, pa.Table] = {}
+        self._position: int | None = None
 
     @cached_property
     def parser(self) -> Parser:
@@ -48,7 +49,12 @@ class Workbench:
         self.con.close()
 
     def position(self) -> int:
-        """The view's checkpoint. Each fold begins with this call, which also ends a transaction that was left open."""
+        """The view's checkpoint. Each fold begins with this call, which also ends a transaction that was left open.
+
+        The bench is the only writer of its file, so after a fold that went well it knows.
+        """
+        if self._position is not None:
+            return self._position
         query = "SELECT position FROM checkpoints WHERE name = 'views'"
         try:
             (row,) = self.rows(query)
@@ -56,6 +62,10 @@ class Workbench:
             self.con.execute("ROLLBACK")
             (row,) = self.rows(query)
         return int(row[0])
+
+    def at(self, position: int | None) -> None:
+        """Note where a fold has left the view; None while one runs, and where it failed."""
+        self._position = position
 
     def run(self, statement: str) -> None:
         """Execute a statement without parameters."""

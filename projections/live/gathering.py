@@ -2,7 +2,7 @@
 
 A few events are folded as they arrive. More than a few are the beginning of a bulk write: the batch then grows while
 more comes, as one fold of all costs less than two, but no longer than until it contains every position that a reader
-waits for.
+waits for. Recalls are gathered too, however few: each search leaves one, and nobody but a later reader asks for it.
 """
 
 from __future__ import annotations
@@ -14,6 +14,8 @@ from dataclasses import dataclass, field
 
 from kledger.contract.errors import BrokerUnavailable
 from ledger.event import StoredEvent
+from ledger.events.recall import RecallServed
+from ledger.wire.subjects import entity_of
 from projections.engine.predecode import Ahead
 from projections.engine.view import View
 
@@ -22,6 +24,10 @@ A_FEW = 8
 # How long a batch waits for more after the last events of it came, and how long after the first ones.
 GATHER_SECONDS = 0.25
 LONGEST_SECONDS = 1.0
+# How long recalls wait for each other while nothing else comes behind them, and how many are folded at once.
+RECALLS_SECONDS = 2.0
+MOST_RECALLS = 2_000
+_RECALL = RecallServed.entity()
 # A growing batch is decoded in pieces of this size while more events arrive.
 DECODED_AT_ONCE = 2_000
 # Large events fill the memory long before there are many of them.
@@ -42,9 +48,11 @@ class Batch:
     """What the pieces were decoded with; they are invalid once that has changed."""
 
     bytes: int = 0
+    others: int = 0
+    """How many events are no recalls."""
 
     def __post_init__(self) -> None:
-        self.rest, self.bytes = list(self.events), _bytes(self.events)
+        self.rest, self.bytes, self.others = list(self.events), _bytes(self.events), _others(self.events)
 
     @property
     def last(self) -> int:
@@ -57,6 +65,12 @@ class Batch:
         self.events += fresh
         self.rest += fresh
         self.bytes += _bytes(fresh)
+        self.others += _others(fresh)
+
+    @property
+    def grows(self) -> bool:
+        """Whether more may be folded together with it: recalls alone, or the beginning of a bulk write."""
+        return self.others > A_FEW or (not self.others and len(self.events) < MOST_RECALLS)
 
     def undecoded(self) -> None:
         """Discard the decoded pieces: all events have to be decoded again."""
@@ -144,7 +158,7 @@ async def gathered(arriving: Arriving, view: View, most: int, decode: Callable[[
     loop = asyncio.get_running_loop()
     came = began = loop.time()
     awaited_until: float | None = None
-    while A_FEW < len(batch.events) < most and batch.bytes < MOST_BYTES:
+    while batch.grows and len(batch.events) < most and batch.bytes < MOST_BYTES:
         awaited = view.next_awaited
         if awaited is not None and awaited <= batch.last:
             break
@@ -152,10 +166,11 @@ async def gathered(arriving: Arriving, view: View, most: int, decode: Callable[[
             await decode(batch)
             continue
         now = loop.time()
-        if now >= began + LONGEST_SECONDS:
+        quiet, longest = (GATHER_SECONDS, LONGEST_SECONDS) if batch.others else (RECALLS_SECONDS, RECALLS_SECONDS)
+        if now >= began + longest:
             break
         if awaited is None:
-            until, unless = min(came + GATHER_SECONDS, began + LONGEST_SECONDS), view.awaited
+            until, unless = min(came + quiet, began + longest), view.awaited
         else:
             until = awaited_until = awaited_until or now + ON_ITS_WAY_SECONDS
             unless = None
@@ -165,6 +180,10 @@ async def gathered(arriving: Arriving, view: View, most: int, decode: Callable[[
         elif arriving.ended or loop.time() >= until:
             break
     return batch
+
+
+def _others(events: list[StoredEvent]) -> int:
+    return sum(entity_of(event.subject) != _RECALL for event in events)
 
 
 def _bytes(events: list[StoredEvent]) -> int:

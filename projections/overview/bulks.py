@@ -21,8 +21,8 @@ MOST_TASK = 200
 
 @dataclass(frozen=True, slots=True)
 class Did:
-    """One event of a bulk. `by` is who asked for it; `status` and `acl` are what its item had before, `acl_after` what
-    it has by the event.
+    """One event of a bulk. `by` is who asked for it, as the event says, and `actor` whose event it is. `status` and
+    `acl` are what its item had before, `acl_after` what it has by the event.
 
     `now_position` and so on are of the event that made the item what it is now: this one, where it still stands.
     """
@@ -33,6 +33,7 @@ class Did:
     position: int
     time: str
     by: str
+    actor: str
     reason: str | None
     reason_erased: bool
     status: ItemStatus
@@ -65,7 +66,8 @@ def done_by(cursor: duckdb.DuckDBPyConnection, org: str, bulk_id: str) -> list[D
         """WITH of_bulk AS MATERIALIZED (
                 SELECT position FROM lineage WHERE relation = 'bulk' AND ref = concat('bulk:', ?) AND org = ?)
             SELECT e.event_id, e.type, e.entity_id AS item_id, e.position, epoch_us(e.stream_time) AS time,
-                e.data->>'$.bulk.by' AS by, e.data->>'$.reason' AS reason, (e.data->'$.acl')::VARCHAR AS acl_after,
+                e.data->>'$.bulk.by' AS by, e.actor, e.data->>'$.reason' AS reason,
+                (e.data->'$.acl')::VARCHAR AS acl_after,
                 b.status, b.shared_with, b.writers, s.version_position AS now_position, n.change AS now_change,
                 n.event_id AS now_event
             FROM of_bulk JOIN events AS e USING (position)

@@ -9,8 +9,8 @@ from typing import Any, get_args
 import duckdb
 import orjson
 
-from kledger.contract.recall import ItemLayer
 from kledger.contract.scopes import Caller
+from kledger.contract.words import ItemLayer
 from ledger.event import JsonObject
 from ledger.new_item import HELPFUL
 from projections.fold_kit.named_rows import named_rows

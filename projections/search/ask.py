@@ -11,21 +11,21 @@ import orjson
 
 from kledger.answers.explained import SearchExplained
 from kledger.answers.parts import Degraded
-from kledger.contract.recall import LeftOut, RecallLayer, floor_of
+from kledger.contract.recall import LeftOut, floor_of
 from kledger.contract.scopes import PRIORITY, further_types
-from kledger.contract.words import EVERYTHING, RecallPath
+from kledger.contract.words import EVERYTHING, RecallLayer, RecallPath
 from ledger.event import JsonObject
 from projections.engine.view import View
 from projections.fold_kit.named_rows import named_rows
 from projections.fold_kit.sql_text import among
 from projections.fold_kit.visibility import read_by
 from projections.search.explained import explained
-from projections.search.match import Matches, Passages, passages
+from projections.search.match import Matches, Passages
 from projections.search.neighbours import neighbours, traces_of
 from projections.search.placed import placed_by_scope
 from projections.search.policy import policy
 from projections.search.ranking import LENDING, Candidate, Ranked, Standing, cut, freshness, ordered, unfit
-from projections.search.remembered import Known, RememberedItems
+from projections.search.remembered import Known, RememberedItems, read_passages
 from projections.vectors.embedding.weights import HASHED_VECTOR_WEIGHT
 from projections.vectors.feed import VectorFeed
 from projections.vectors.store.port import Found, Only, SearchOptions
@@ -112,9 +112,10 @@ class Searcher:
             for item, standing in zip(items, standings, strict=True)
         ]
         by_id = {standing.item_id: item for item, standing in zip(items, standings, strict=True)}
+        read: dict[str, Passages] = {}
         matches = Matches(
             asked.query,
-            lambda item_id: self._passages(by_id[item_id]),
+            read.__getitem__,
             lambda item_id: scores.get(by_id[item_id].at, (None, None))[1],
             meaning=self._feed.vector_weight > HASHED_VECTOR_WEIGHT,
         )
@@ -130,6 +131,9 @@ class Searcher:
             return "min_match" if below else None
 
         priority = await self._priorities(asked.org, asked.visible)
+        every_match = bool(asked.min_match) or asked.explain is not None
+        if every_match:
+            read |= await self._read(items)
         considered = ordered(
             sorted(candidates, key=lambda each: (-(each.keyword or 0), each.version_position)),
             by_standing,
@@ -139,6 +143,9 @@ class Searcher:
             beside=beside,
         )
         ranked = cut(considered, why_not, top_k=asked.top_k, priority=priority)
+        if not every_match:
+            shown = {item_id: by_id[item_id] for each in ranked for item_id in (each.item_id, each.beside) if item_id}
+            read |= await self._read(list(shown.values()))
         if asked.explain is not None:
             asked.explain(
                 explained(
@@ -165,8 +172,14 @@ class Searcher:
             for each in ranked
         ]
 
-    def _passages(self, item: Known | Then) -> Passages:
-        return self._items.passages(item) if isinstance(item, Known) else item.passages()
+    async def _read(self, items: Sequence[Known | Then]) -> dict[str, Passages]:
+        """The passages of items, by id."""
+        found = {item.standing().item_id: item for item in items}
+        cache = self._cache()
+        of_known = await cache.passages([item for item in found.values() if isinstance(item, Known)])
+        then = {item.at: item.item for item in found.values() if isinstance(item, Then)}
+        of_then = await read_passages(then, cache.reading)
+        return {item_id: (of_known if isinstance(item, Known) else of_then)[item.at] for item_id, item in found.items()}
 
     async def _hits(self, asked: Asked) -> list[Found]:
         """What the paths of the vector process find."""
@@ -286,10 +299,6 @@ class Then:
         evaluation = self.item["eval"]
         counts = (evaluation["score"], evaluation["helpful"], evaluation["harmful"])
         return Standing(self.item["id"], *counts, scopes_of(self.item), self.changed, self.item["owner"])
-
-    def passages(self) -> Passages:
-        """The terms of its passages, by which it is matched."""
-        return passages(self.item["task"], self.item["content"])
 
     def shown(self) -> JsonObject:
         """The item as JSON, as the interfaces return it."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import NamedTuple
@@ -28,6 +28,8 @@ from projections.views.knowledge.tables import MADE
 
 MOST = 20_000
 """Capacity, in versions."""
+READ_AT_ONCE = 10_000
+"""Characters whose terms are made on the event loop: a few milliseconds."""
 
 
 class State(NamedTuple):
@@ -107,6 +109,8 @@ class RememberedItems:
         self._states: OrderedDict[int, State] = OrderedDict()
         self._current: dict[tuple[str, str], int] = {}
         self._passages: OrderedDict[int, Passages] = OrderedDict()
+        self.reading = asyncio.Lock()
+        """Held while long texts are read: whoever asks for many of them takes one thread."""
 
     async def active(self, org: str, positions: Sequence[int]) -> list[Known]:
         """Those of the versions made at these positions that are current, active, and of this tenant."""
@@ -127,14 +131,14 @@ class RememberedItems:
             f"ORDER BY valid_from DESC LIMIT {self._most}"
         )
 
-    def passages(self, known: Known) -> Passages:
-        """The terms of an item's passages, by which it is matched."""
-        found = self._passages.get(known.at)
-        if found is None:
-            found = self._passages[known.at] = passages(known.version["task"], known.version["content"])
-            if len(self._passages) > self._most:
-                self._passages.popitem(last=False)
-        return found
+    async def passages(self, items: Sequence[Known]) -> dict[int, Passages]:
+        """The terms of each item's passages, by which it is matched, by the position of its version."""
+        found = {each.at: kept for each in items if (kept := self._passages.get(each.at)) is not None}
+        made = await read_passages({each.at: each.version for each in items if each.at not in found}, self.reading)
+        self._passages.update(made)
+        while len(self._passages) > self._most:
+            self._passages.popitem(last=False)
+        return found | made
 
     def _cached(self, positions: Sequence[int]) -> list[State]:
         """The cached states of these versions; none if any item has changed since the cache was filled."""
@@ -181,6 +185,18 @@ class RememberedItems:
         while len(self._contents) > self._most:
             self._contents.popitem(last=False)
         return loaded
+
+
+async def read_passages(versions: Mapping[int, JsonObject], reading: asyncio.Lock) -> dict[int, Passages]:
+    """The terms of the passages of versions, by their positions.
+
+    A text of 100,000 characters takes up to a second: long ones are read in a thread, and the event loop goes on.
+    """
+    texts = {at: (str(version["task"]), str(version["content"])) for at, version in versions.items()}
+    if sum(len(task) + len(content) for task, content in texts.values()) <= READ_AT_ONCE:
+        return {at: passages(*text) for at, text in texts.items()}
+    async with reading:
+        return {at: await asyncio.to_thread(passages, *text) for at, text in texts.items()}
 
 
 def _states(cursor: duckdb.DuckDBPyConnection, where: str) -> list[State]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 
-from kledger.contract.recall import RecallLayer
+from kledger.contract.words import RecallLayer
 from projections.search.ranking import sway
 
 SWAY: Mapping[str, float] = {"recency": 0.05, "layer": 0.06, "intent": 0.1, "confidence": 0.05, "use": 0.05}

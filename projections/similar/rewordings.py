@@ -8,12 +8,10 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from functools import lru_cache
+from functools import cache, lru_cache
 from itertools import permutations
 
-import snowballstemmer  # type: ignore[import-untyped]  # the library ships no type information
-
-_STEMMER = snowballstemmer.stemmer("english")
+from projections.english import stem
 
 # Words whose presence or absence changes the meaning.
 _SHARP_WORDS = """
@@ -123,12 +121,8 @@ _CHINESE_LIGHT = re.compile(
 )
 
 
-def stem(word: str) -> str:
-    """The English stem of a lower-case word."""
-    return str(_STEMMER.stemWord(word))
-
-
-def _classes(lines: str) -> dict[str, str]:
+@cache
+def _classes() -> dict[str, str]:
     """Each stem's class: lines that share a word are one class."""
     parent: dict[str, str] = {}
 
@@ -137,14 +131,13 @@ def _classes(lines: str) -> dict[str, str]:
             word = parent[word]
         return word
 
-    for line in filter(None, lines.splitlines()):
+    for line in filter(None, _SYNONYMS.splitlines()):
         first, *others = map(stem, line.split())
         for other in others:
             parent[top(other)] = top(first)
     return {word: top(word) for word in parent}
 
 
-_CLASS = _classes(_SYNONYMS)
 _CHINESE_CLASS = {
     word: line.split()[0] for line in filter(None, _CHINESE_SYNONYMS.splitlines()) for word in line.split()
 }
@@ -155,7 +148,7 @@ _CHINESE_WORDS = re.compile("|".join(sorted(_CHINESE_CLASS, key=len, reverse=Tru
 def meaning(word: str) -> str:
     """What a lower-case English word counts as: its stem, or the stem that stands for its synonyms."""
     own = stem(word)
-    return _CLASS.get(own, own)
+    return _classes().get(own, own)
 
 
 def without_courtesies(text: str) -> str:

@@ -13,8 +13,6 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from functools import partial
 from typing import Any, TypeVar
 
-import structlog
-
 from kledger.contract.errors import InvalidPayload, LogGap
 from projections.vectors.embedding.embeddings import Embedder, HashedEmbedder
 from projections.vectors.embedding.kept import Vector
@@ -26,8 +24,6 @@ from projections.vectors.store.points import point_of, text_of
 from projections.vectors.store.port import Awaiting, Found, Point, SearchOptions, VectorStore
 from projections.vectors.tokens import query_terms
 from projections.vectors.wire import Change, Close, Paths, Store
-
-log = structlog.get_logger(__name__)
 
 REST_FACTOR = 2.0  # pause after a slice while there are searches, in units of the slice's time
 SEARCHED_RECENTLY_SECONDS = 1.0

@@ -10,18 +10,18 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import os
 import signal
 import sys
 from pathlib import Path
 from typing import Any
 
-import structlog
 import uvloop
 
 from kledger.contract.errors import InvalidPayload, LedgerError, ServiceFailed
 from ledger.runtime.gc_tuning import collect_seldom
-from ledger.runtime.logs import log_to_stderr
+from ledger.runtime.late_logs import log_to_stderr_late
 from projections.vectors.embedding.embeddings import Embedder, HashedEmbedder, OpenAIEmbedder
 from projections.vectors.embedding.kept import EmbeddingStore, KeptEmbedder, MemoryEmbeddings
 from projections.vectors.embedding.queries import QueryEmbedder
@@ -31,7 +31,7 @@ from projections.vectors.store.edge import EdgeStore
 from projections.vectors.store.port import SearchOptions, VectorStore
 from projections.vectors.wire import Frame, KeptAt, Settings, Store, pack, read_change, read_settings, receive
 
-log = structlog.get_logger(__name__)
+log = logging.getLogger("projections.vectors.process")  # as a program it has another name
 
 _QUERY_SECONDS = 5.0  # a query's embedding that misses the deadline may still arrive, and is stored then
 
@@ -89,7 +89,7 @@ async def _handle(engine: Engine, frame: Frame, answers: asyncio.StreamWriter) -
     except LedgerError as error:
         answer = {"id": frame["id"], "error": _fault(error)}
     except Exception as error:
-        log.exception("request_failed", verb=frame.get("do"))
+        log.exception("the request %r failed", frame.get("do"))
         answer = {"id": frame["id"], "error": _fault(ServiceFailed(f"the vector process failed: {error!r}"))}
     await _answer(answers, answer)
 
@@ -215,6 +215,6 @@ async def _main() -> None:
 if __name__ == "__main__":
     for kind in (signal.SIGINT, signal.SIGTERM):  # on Ctrl-C or a service's stop, the parent decides when to end
         signal.signal(kind, signal.SIG_IGN)
-    log_to_stderr()
+    log_to_stderr_late()
     collect_seldom()
     uvloop.run(_main())

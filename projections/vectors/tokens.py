@@ -21,15 +21,15 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-import snowballstemmer  # type: ignore[import-untyped]  # the library ships no type information
 from numpy.typing import NDArray
+
+from projections.english import stem as stem_of
 
 MOST_CHARACTERS = 100_000
 """Only the first characters of a text are searchable: tokenising a mebibyte would block every search for seconds."""
 
 CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uac00-\ud7af"
 _PIECE = re.compile(rf"(?P<cjk>[{CJK}]+)|(?P<word>[^\W_{CJK}]+)|(?P<stop>[.:;!?\n\u3002])")
-_STEMMER = snowballstemmer.stemmer("english")
 _FRAGMENT = 4
 _LONG_WORD = 64
 _NORMALISED_AT_ONCE = 1_000
@@ -187,7 +187,7 @@ def _parts(word: str) -> tuple[int | None, tuple[int, ...]]:
     framed = f"^{word}$"
     starts = range(max(1, len(framed) - _FRAGMENT + 1))
     fragments = tuple(_hash(f"f{framed[i : i + _FRAGMENT]}") for i in starts)
-    stem = None if word in STOP_WORDS else _hash(f"w{_STEMMER.stemWord(word)}")
+    stem = None if word in STOP_WORDS else _hash(f"w{stem_of(word)}")
     return stem, fragments
 
 

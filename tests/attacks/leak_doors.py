@@ -156,12 +156,12 @@ def counted(question: str, **given: Any) -> Ask:
     """`facets` of the list, the `overview`, or what `changed`."""
     match question:
         case "facets":
-            return Ask("GET /api/knowledge/facets", ("facets", (), given), ["facets", *_options(given)], given)
+            return Ask("GET /api/overview/facets", ("facets", (), given), ["facets", *_options(given)], given)
         case "overview":
             return Ask("GET /api/overview", ("overview", (), given), ["overview", *_options(given)], given)
         case _:
             given = {"limit": 1000, **given}
-            return Ask("GET /api/knowledge/changes", ("changes", (), given), ["changes", *_options(given)], given)
+            return Ask("GET /api/overview/changes", ("changes", (), given), ["changes", *_options(given)], given)
 
 
 def bulk(action: str, item_ids: Sequence[str], *, dry_run: bool) -> Ask:

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from producers.cli import screen
+from producers.cli import encoding
 from producers.cli.main import app, main
 from tests.doors.scripted_node import Asked, Reply, ScriptedNode, commanded_node, scripted_node
 from tests.doors.test_cli_knowledge import ITEM
@@ -139,5 +139,5 @@ def test_bytes_that_are_no_text_are_refused_in_one_sentence_and_nothing_is_left(
 def test_a_stream_that_is_no_terminal_of_ours_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     kept = io.StringIO()
     monkeypatch.setattr(sys, "stdout", kept)
-    screen.degrade()
+    encoding.degrade()
     assert sys.stdout is kept

@@ -117,15 +117,6 @@ def test_help_takes_no_more_than_a_few_times_that_of_a_command_of_ten_lines() ->
     assert processor_seconds("-m", "producers.cli.main", "--help") < 6 * processor_seconds("-c", _SMALL)
 
 
-def test_help_loads_neither_the_http_client_nor_the_node() -> None:
-    code = (
-        "import sys\nfrom producers.cli import main\n"
-        "print([m for m in ('httpx', 'duckdb', 'fastapi', 'pydantic', 'nats') if m in sys.modules])"
-    )
-    ran = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
-    assert ran.stdout.strip() == "[]"
-
-
 def test_search_shows_rank_id_task_types_relevance_and_verdicts(node: ScriptedNode) -> None:
     node.says("GET /api/knowledge/search", FOUND)
     ran = kledger("search", "偶尔失败", "--top-k", "3", "--types", "plan,tool", "--as-of", "41", "--path", "keyword")

@@ -55,8 +55,8 @@ READS = [
     "/api/scope_types",
     "/api/sessions",
     "/api/projects/light/members",
-    "/api/knowledge/facets",
-    "/api/knowledge/changes",
+    "/api/overview/facets",
+    "/api/overview/changes",
     "/api/overview",
 ]
 """Every read of a caller, one a route."""
@@ -68,6 +68,7 @@ OF_ITS_OWN_LAST_EVENT = {
 """These wait for the last event of what they are asked for, whoever wrote it."""
 NOT_OF_THE_LOG = {
     "/api/admin/status",
+    "/api/whoami",
     "/api/admin/jobs",
     "/api/admin/jobs/{job_id}",
     "/api/admin/certificates",

@@ -5,11 +5,12 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterator
 from types import UnionType
-from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+from typing import Any, Literal, Union, get_args, get_origin
 
 import pytest
 
 from kledger import AsyncLedgerClient, LedgerClient
+from kledger.client.arguments import hints_of_arguments
 from kledger.client.clients import LedgerEndpoints
 from kledger.client.faces import Endpoint
 from kledger.client.profiles import ProfileEndpoints
@@ -41,9 +42,9 @@ def arguments_of(*kinds: str) -> list[Any]:
         for name in dir(family):
             endpoint = getattr(family, name)
             if isinstance(endpoint, Endpoint):
-                hints = get_type_hints(endpoint.function)
+                hints = hints_of_arguments(endpoint.function)
                 for argument, hint in hints.items():
-                    if argument != "return" and any(kind in kinds_of(hint) for kind in kinds):
+                    if any(kind in kinds_of(hint) for kind in kinds):
                         found.append(pytest.param(family, name, argument, id=f"{family.__name__}.{name}.{argument}"))
     return found
 
@@ -58,7 +59,7 @@ def call(client: Any, family: type, name: str, argument: str, value: Any) -> Any
     function = getattr(family, name).function
     parameters = list(inspect.signature(function).parameters.values())[1:]
     needed: dict[str, Any] = {each.name: "x" for each in parameters if each.default is inspect.Parameter.empty}
-    hints = get_type_hints(function)
+    hints = hints_of_arguments(function)
     for each in needed:
         if each != argument and (kinds := kinds_of(hints[each])):
             needed[each] = ["x"] if {"list", "Sequence", "Iterable"} & kinds else needed[each]

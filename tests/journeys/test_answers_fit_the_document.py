@@ -93,9 +93,10 @@ def knowledge(ask: Callable[..., Any]) -> None:
     ask("GET", f"{K}/doc-1", who={"X-Ledger-User": "bo"})
     for ref in ("doc-1", "trace:t", "message:m", "none"):
         ask("GET", "/api/lineage", ref=ref)
-    ask("GET", f"{K}/facets")
-    ask("GET", f"{K}/facets", layer="nowhere")
-    ask("GET", f"{K}/changes", after=0)
+    ask("GET", "/api/overview/facets")
+    ask("GET", "/api/overview/facets", layer="nowhere")
+    ask("GET", "/api/overview/changes", after=0)
+    ask("GET", "/api/whoami")
     ask("GET", "/api/overview", days=7)
     ask("GET", "/api/overview", days=0)
     chosen = {"action": "retire", "ids": ["doc-1", "doc-none"]}

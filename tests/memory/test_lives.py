@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kledger.contract.memory import PROMOTING_RECALLS, Memory
-from kledger.contract.recall import RecallKind
+from kledger.contract.words import RecallKind
 from ledger.event import Fact, Lineage, NewEvent, StoredEvent
 from ledger.events.knowledge import (
     KnowledgeConfirmed,

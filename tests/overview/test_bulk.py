@@ -10,7 +10,7 @@ import httpx
 import pytest
 
 from ledger.event import NewEvent
-from ledger.events.knowledge import KnowledgeRetired
+from ledger.events.knowledge import Bulk, KnowledgeRetired
 from tests.doors.http_door import ALICE, BOB, Door, http_door, refusal
 from tests.doors.one_app import app_of
 from tests.memory.test_short_memories import K, M, read, said
@@ -183,6 +183,29 @@ async def test_only_who_did_a_bulk_or_the_operator_sees_and_reverts_it(door: Doo
     assert outcomes(await revert(door, done["bulk_id"], OPERATOR)) == [("a", "done", None)]
     ordered = await bulk(door, "retire", ["a"], OPERATOR)
     assert (await door.get(f"/api/bulks/{ordered['bulk_id']}", headers=ALICE)).status_code == 404
+
+
+async def test_an_event_of_another_that_names_a_bulk_is_no_part_of_it(door: Door) -> None:
+    await door.saved(id="a")
+    await door.saved(BOB, id="bobs")
+    done = await bulk(door, "retire", ["a"], key="01890000-0000-7000-8000-000000000001")
+    forged = KnowledgeRetired(bulk=Bulk(id=done["bulk_id"], by="user:alice"))
+    await door.desk.ledger.append(NewEvent(forged, "bobs", "user:bob"))
+    await door.desk.view.wait_for(await door.head())
+    again = await bulk(door, "retire", ["a"], key="01890000-0000-7000-8000-000000000001")
+    assert (again["bulk_id"], outcomes(again)) == (done["bulk_id"], [("a", "done", None)])
+    assert [each["id"] for each in (await read(door, f"/api/bulks/{done['bulk_id']}"))["items"]] == ["a"]
+    assert outcomes(await revert(door, done["bulk_id"])) == [("a", "done", None)]
+
+
+async def test_a_bulk_shows_its_items_to_who_reads_them_now(door: Door) -> None:
+    await door.saved(id="a")
+    await door.saved(id="b")
+    done = await bulk(door, "retire", ["a", "b"])
+    await door.put(f"{K}/b", json={"owner": "user:bob", "scopes": ["user:bob"]}, headers=ALICE)
+    await door.desk.view.wait_for(await door.head())
+    shown = await read(door, f"/api/bulks/{done['bulk_id']}")
+    assert ([each["id"] for each in shown["items"]], shown["done"], shown["standing"]) == (["a"], 1, 1)
 
 
 async def test_a_revert_has_the_rights_that_its_caller_has_by_then(door: Door) -> None:

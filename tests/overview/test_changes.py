@@ -10,7 +10,7 @@ import pytest
 from tests.doors.http_door import ALICE, BOB, Door, http_door, refusal
 from tests.memory.test_short_memories import K, read
 
-CHANGES = f"{K}/changes"
+CHANGES = "/api/overview/changes"
 
 
 @pytest.fixture

@@ -113,6 +113,7 @@ def new_view(keyring: Keyring | None = None) -> Workbench:
     bench = _ring[-1]
     bench.keyring = keyring or Keyring()
     empty(bench.con)
+    bench.at(None)  # it was emptied behind its back
     return bench
 
 

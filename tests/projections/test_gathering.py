@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from kledger.contract.errors import LogGap
-from ledger.event import StoredEvent
+from ledger.event import NewEvent, StoredEvent
+from ledger.events.recall import RecallServed
 from ledger.privacy.keyring import Keyring
 from ledger.privacy.vault import MemoryVault
 from ledger.store.in_memory import MemoryLedger
@@ -26,6 +27,15 @@ from tests.patience import PATIENCE
 from tests.projections.histories import rows, saved, stored
 
 LOG = stored([saved(f"k{number}") for number in range(400)])
+
+
+def recalls(count: int) -> list[NewEvent]:
+    fact = RecallServed(kind="search", query="q", visible_scopes=["public"], items=[], view_position=0)
+    return [NewEvent(fact, f"r{number}", "user:ann") for number in range(count)]
+
+
+RECALLS = stored(recalls(20))
+LATER = stored([saved("later"), *recalls(10)], 21)
 
 
 class Told(MemoryLedger):
@@ -85,6 +95,7 @@ def patient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing is folded because time is over."""
     monkeypatch.setattr(gathering, "GATHER_SECONDS", 3_600.0)
     monkeypatch.setattr(gathering, "LONGEST_SECONDS", 3_600.0)
+    monkeypatch.setattr(gathering, "RECALLS_SECONDS", 3_600.0)
     monkeypatch.setattr(gathering, "ON_ITS_WAY_SECONDS", 3_600.0)
 
 
@@ -105,6 +116,31 @@ async def test_what_is_here_is_folded_at_once_for_somebody_who_waits_for_that() 
         folding.ledger.tell(LOG[:100])
         await folding.view.wait_for(40, 60)
         assert folding.folds == [100]
+
+
+@pytest.mark.usefixtures("patient")
+async def test_recalls_wait_until_something_else_comes_or_somebody_waits_for_one_of_them() -> None:
+    async with at_work() as folding:
+        folding.ledger.tell(*([event] for event in RECALLS[:20]))
+        folding.ledger.tell(LATER[:1])
+        await folding.view.until(lambda: folding.view.position == 21)
+        assert folding.folds == [21]  # one event behind them takes them with it
+        folding.ledger.tell(LATER[1:4], LATER[4:5])
+        await folding.view.wait_for(23, 60)
+        assert folding.folds[1:] in ([3], [4])
+        assert folding.view.position in (24, 25)
+
+
+@pytest.mark.parametrize("reason", ["RECALLS_SECONDS", "MOST_RECALLS"])
+@pytest.mark.usefixtures("patient")
+async def test_recalls_are_folded_soon_though_nobody_waits_and_at_once_where_there_are_many(
+    monkeypatch: pytest.MonkeyPatch, reason: str
+) -> None:
+    monkeypatch.setattr(gathering, reason, 0.05 if reason == "RECALLS_SECONDS" else 20)
+    async with at_work() as folding:
+        folding.ledger.tell(*([event] for event in RECALLS[:20]))
+        await folding.view.until(lambda: folding.view.position == 20)
+        assert folding.kept() == list(range(1, 21))
 
 
 @pytest.mark.parametrize("reason", ["GATHER_SECONDS", "LONGEST_SECONDS", "ON_ITS_WAY_SECONDS"])

@@ -9,8 +9,8 @@ import pytest
 
 from kledger.contract.knowledge import Case
 from kledger.contract.memory import PROMOTING_RECALLS, Memory
-from kledger.contract.recall import RecallKind
 from kledger.contract.scopes import Caller
+from kledger.contract.words import RecallKind
 from ledger.event import Lineage, NewEvent
 from ledger.events.knowledge import KnowledgePromoted, KnowledgeRated
 from ledger.events.recall import RecallServed, ServedItem

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from typing import Any
 
 import duckdb
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -17,8 +19,10 @@ from projections.engine.batch import fold_batch
 from projections.engine.duckdb import open_view
 from projections.engine.view import Instance, View
 from projections.fold_kit.named_rows import named_rows
+from projections.search import remembered as remembered_items
 from projections.search.ask import Asked, Searcher
-from projections.search.remembered import RememberedItems
+from projections.search.match import Passages, passages
+from projections.search.remembered import READ_AT_ONCE, RememberedItems
 from projections.vectors.client import Answer
 from projections.vectors.store.port import Found
 from projections.views.knowledge.ask import ITEM_COLUMNS, item_of
@@ -137,3 +141,26 @@ def test_what_a_file_said_is_found_no_more_once_another_one_has_its_place() -> N
             assert await said() == ["what is left"]
 
     asyncio.run(check())
+
+
+@pytest.mark.parametrize("asked", [{}, {"min_match": 0.1}, {"as_of": 1}], ids=["best", "all that match", "then"])
+def test_long_texts_are_read_beside_the_event_loop(asked: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    readers: set[str] = set()
+
+    def reading(task: str, content: str) -> Passages:
+        readers.add(threading.current_thread().name)
+        return passages(task, content)
+
+    async def check(content: str) -> set[str]:
+        readers.clear()
+        with empty_view() as view:
+            fold(view, stored([saved("k1", content=content)]))
+            searcher = Searcher(view, OneFound())  # type: ignore[arg-type]  # all of a feed that a search asks
+            found = await searcher.search(Asked(org=ORG, query="lamp", visible=["public"], min_score=0, **asked))
+        assert [(item["id"], item["match"]) for item in found] == [("k1", 1.0)]
+        return set(readers)
+
+    monkeypatch.setattr(remembered_items, "passages", reading)
+    here = threading.current_thread().name
+    assert asyncio.run(check("a short lamp")) == {here}
+    assert here not in asyncio.run(check("a long lamp " * READ_AT_ONCE))

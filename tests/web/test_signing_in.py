@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
@@ -12,10 +14,14 @@ import pytest
 from kledger.client.clients import AsyncLedgerClient
 from kledger.client.connection import Connection
 from kledger.client.wire import Wire
+from kledger.contract.errors import Forbidden
 from kledger.contract.scopes import Caller
 from producers.access.tokens import create_token, revoke_token
-from producers.web.addresses import local
+from producers.web import interface
+from producers.web.addresses import HOME, local
 from producers.web.sessions import IDLE, LONGEST, Session, Sessions
+from producers.web.site import Page
+from tests.doors.http_door import http_door
 from tests.journeys.running_node import RunningNode, running
 from tests.web.visitor import Visitor, visitor, words
 
@@ -176,6 +182,62 @@ def test_one_session_more_than_a_node_keeps_ends_the_one_that_is_idle_longest() 
     assert sessions.of(first) is not None
     third = begun()
     assert [sessions.of(each) is not None for each in (first, second, third)] == [True, False, True]
+
+
+def test_nobody_ends_the_sessions_of_others_by_beginning_many() -> None:
+    sessions = Sessions(most_of_one=2)
+    ledger = AsyncLedgerClient.over(Wire(Connection("http://127.0.0.1:1")))
+
+    def begun(of: str) -> str:
+        return sessions.begin(Session(Caller(), ledger, with_token=True, operator=False, analyst=False, of=of))
+
+    others = begun("token of bob")
+    mine = [begun("token of ann") for _ in range(4)]
+    assert [sessions.of(each) is not None for each in [others, *mine]] == [True, False, False, True, True]
+
+
+def test_a_token_alone_says_who_looks_and_what_they_may_do(guarded: tuple[RunningNode, Path]) -> None:
+    node, data = guarded
+    _, leads = create_token(data, {"user": ["lead"], "project": ["lamps"]}, "agent")
+    _, analysts = create_token(data, {}, "analyst")
+    _, several = create_token(data, {"user": ["ann", "ben"]}, "agent")
+    with visitor(node.url, leads) as lead:
+        page = words(lead.get("/ui/new").text)
+        assert "You look as user:lead, project:lamps." in page
+        assert "Look as somebody else" in page
+    with visitor(node.url, analysts, signed_in=False) as analyst:
+        landed = analyst.sign_in(analysts)
+        assert (landed.status_code, landed.url.path) == (200, "/ui/sql")
+        assert "/ui/knowledge" not in landed.text
+    with visitor(node.url, several, signed_in=False) as person:
+        refused = person.sign_in(several)
+        assert refused.status_code == 403
+        assert "user:ann, user:ben" in words(refused.text)
+    for token, entities, role in ((leads, ["user:lead", "project:lamps"], "agent"), (several, [], "agent")):
+        with node.client(token=token) as ledger:
+            who = ledger.whoami()
+            assert (who["entities"], who["operator"], who["role"]) == (entities, False, role)
+    with node.client(token=several) as ledger:
+        assert ledger.acting_as(user="ben").whoami()["entities"] == ["user:ben"]
+        with pytest.raises(Forbidden):
+            ledger.acting_as(user="eve").whoami()
+
+
+def test_what_fails_without_a_reason_is_a_page_for_a_person_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def broken(_: Any, __: Any) -> Any:
+        raise KeyError("something nobody thought of")
+
+    async def check() -> None:
+        async with http_door() as door:
+            monkeypatch.setattr(interface, "PAGES", (Page(f"{HOME}/broken", broken, open=True),))
+            answer = await door.get(f"{HOME}/broken", headers=BROWSER)
+            assert answer.status_code == 500
+            assert "internal_error" in answer.text
+            assert "something nobody thought of" not in answer.text
+            assert "default-src 'none'" in answer.headers["content-security-policy"]
+            assert answer.headers["cache-control"] == "no-store"
+
+    asyncio.run(check())
 
 
 ELSEWHERE = (

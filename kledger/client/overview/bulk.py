@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from kledger.answers.bulk import Bulk, RevertedBulk, ShownBulk
 from kledger.client.faces import Endpoint
 from kledger.client.knowledge import KNOWLEDGE
 from kledger.client.wire import Wire, segment
 from kledger.contract.words import BulkAction
+
+if TYPE_CHECKING:
+    from kledger.answers.bulk import Bulk, RevertedBulk, ShownBulk
 
 BULK = f"{KNOWLEDGE}/bulk"
 

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
+from typing import TYPE_CHECKING
 
-from kledger.answers.overview import Changes, Facets, Overview
 from kledger.client.faces import Endpoint
-from kledger.client.knowledge import KNOWLEDGE, Moment, filters, moment
+from kledger.client.knowledge import Moment, filters, moment
 from kledger.client.wire import Wire
-from kledger.contract.recall import ItemLayer
-from kledger.contract.words import ItemFilter, MemoryConcern
+from kledger.contract.words import ItemFilter, ItemLayer, MemoryConcern
+
+if TYPE_CHECKING:
+    from kledger.answers.admin import WhoAmI
+    from kledger.answers.overview import Changes, Facets, Overview
+
+OVERVIEW = "/api/overview"
 
 
 async def facets(
@@ -48,12 +53,17 @@ async def facets(
         created_by=created_by,
         concern=concern,
     )
-    return await wire.read(f"{KNOWLEDGE}/facets", {**asked, "as_of": moment(as_of)})
+    return await wire.read(f"{OVERVIEW}/facets", {**asked, "as_of": moment(as_of)})
+
+
+async def whoami(wire: Wire) -> WhoAmI:
+    """As whom the node takes this client: its entities, whether it is the operator, and what its token is bound to."""
+    return await wire.look("/api/whoami")
 
 
 async def overview(wire: Wire, *, days: int = 30) -> Overview:
     """The knowledge that the caller sees in numbers, each of the last days, and items that ask for a look."""
-    return await wire.read("/api/overview", {"days": days})
+    return await wire.read(OVERVIEW, {"days": days})
 
 
 async def changes(wire: Wire, *, after: int = 0, limit: int = 100) -> Changes:
@@ -61,7 +71,7 @@ async def changes(wire: Wire, *, after: int = 0, limit: int = 100) -> Changes:
 
     An item that the caller sees no more is not told of.
     """
-    return await wire.read(f"{KNOWLEDGE}/changes", {"after": after, "limit": limit})
+    return await wire.read(f"{OVERVIEW}/changes", {"after": after, "limit": limit})
 
 
 class OverviewEndpoints:
@@ -69,4 +79,5 @@ class OverviewEndpoints:
 
     facets = Endpoint(facets)
     overview = Endpoint(overview)
+    whoami = Endpoint(whoami)
     changes = Endpoint(changes)

@@ -6,8 +6,6 @@ running node, or a NATS server, and connect as the administrator of the stream.
 
 from __future__ import annotations
 
-import asyncio
-import logging
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
@@ -234,6 +232,8 @@ def _on_broker(
 
     Raises InvalidPayload (both or neither, or no data directory), DataDirectoryInUse, and what `work` raises.
     """
+    import asyncio
+
     _check_one(data, nats)
     if must_exist and data is not None and not (data / "broker" / "jetstream").is_dir():
         raise typer.BadParameter(f"{data} is not the data directory of a node", param_hint="--data")
@@ -254,6 +254,8 @@ def _check_one(data: Path | None, nats: str | None) -> None:
 @contextmanager
 def _warnings_on_stderr() -> Iterator[None]:
     """Log to stderr, warnings alone: stdout holds the answer, and the embedded broker's info lines are noise."""
+    import logging
+
     import structlog
 
     before = structlog.get_config()

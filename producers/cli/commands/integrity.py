@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import sys
 from collections.abc import Iterable
@@ -240,6 +239,8 @@ def accept_chain(
 
 def _audit_files(data: Path, nats: str | None, checkpoints: list[Path], key: Path | None) -> dict[str, Any]:
     """Audit a data directory in this process."""
+    import asyncio
+
     from producers.operations.admin.auditing import audit_directory, read_key
 
     # Stdout holds the answer alone; a broker that is started here logs to stderr.

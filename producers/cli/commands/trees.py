@@ -13,8 +13,6 @@ from producers.cli.commands.importing import held_hint
 from producers.cli.progress import SEARCHABLE_WITHIN, Wait, bar, until_searchable
 from producers.cli.screen import counted, facts, plain, table
 from producers.cli.session import KNOWLEDGE, Answer, Session, as_caller
-from producers.tree.importing import import_tree
-from producers.tree.writing import export_tree, not_held
 
 SHOWN = 20
 _MEANING = {
@@ -34,6 +32,8 @@ def export(
 
     Example: kledger export-tree knowledge --user ann --project web
     """
+    from producers.tree.writing import export_tree, not_held
+
     with bar("export", None) as shown:
         written = export_tree(session.ledger, directory, user=session.caller.get("user"), progress=shown.at)
     missing = not_held(written)
@@ -69,6 +69,8 @@ def import_files(
 
     Example: kledger import-tree knowledge --user ann --project web
     """
+    from producers.tree.importing import import_tree
+
     with bar("import", None) as shown:
         imported = import_tree(session.ledger, directory, user=session.caller.get("user"), progress=shown.moved)
         searchable = until_searchable(session.ledger, wait, shown)

@@ -6,6 +6,7 @@ from datetime import datetime
 
 from fastapi import APIRouter
 from fastapi.routing import APIRoute
+from starlette.requests import Request
 
 from kledger.answers.admin import (
     Attach,
@@ -19,10 +20,12 @@ from kledger.answers.admin import (
     Ready,
     Relations,
     Table,
+    WhoAmI,
 )
 from kledger.answers.models import ModelsOfNode
 from kledger.requests.admin import BackupRequest, ForgetRequest, ProveRequest, ReplayRequest, SqlRequest
-from producers.http.answers import Json, ReadJson, documented
+from producers.http.answers import Json, ReadJson, documented, shape
+from producers.http.identity import who
 from producers.http.parameters import Fresh, Who, moment_or_position
 from producers.http.routing import router as new_router
 from producers.operations.admin import jobs as admin
@@ -32,7 +35,18 @@ from producers.operations.desk import Desk
 
 def routes(desk: Desk) -> list[APIRouter]:
     """The routers of this family."""
-    return [_admin(desk), _health(desk)]
+    return [_admin(desk), _health(desk), _who()]
+
+
+def _who() -> APIRouter:
+    router = new_router("admin")
+
+    @router.get("/api/whoami", responses=documented(WhoAmI, 403))
+    async def whoami(request: Request) -> Json:
+        """As whom the node takes the caller, by the token and the headers of the request."""
+        return Json(await who(request))
+
+    return router
 
 
 def _admin(desk: Desk) -> APIRouter:
@@ -131,14 +145,14 @@ def _admin(desk: Desk) -> APIRouter:
 def _health(desk: Desk) -> APIRouter:
     router = new_router("health", route_class=APIRoute)
 
-    @router.get("/health", responses=documented(Health) | {503: {"model": Health}})
+    @router.get("/health", responses=documented(Health) | {503: {"content": shape(Health)}})
     async def health() -> Json:
         """200 when the node does its work, else 503 with the reasons."""
         found = await desk.admin.health()
         status = "healthy" if found.healthy else "unhealthy"
         return Json({"status": status, "reasons": found.reasons}, 200 if found.healthy else 503)
 
-    @router.get("/health/ready", responses=documented(Ready) | {503: {"model": Ready}})
+    @router.get("/health/ready", responses=documented(Ready) | {503: {"content": shape(Ready)}})
     async def ready() -> Json:
         """200 when the node may be asked: ready, or degraded with the reasons; else 503 with what it waits for."""
         found = await desk.admin.health()

@@ -6,7 +6,8 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query
 
-from kledger.answers.models import Decided, Evolution, EvolutionList, EvolutionStatus
+from kledger.answers.models import Decided, Evolution, EvolutionList
+from kledger.contract.words import EvolutionStatus
 from producers.http.answers import Json, ReadJson, documented
 from producers.http.parameters import Fresh, From, Reason, Retry, Who
 from producers.http.routing import router as new_router

@@ -6,15 +6,8 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query
 
-from kledger.answers.models import (
-    Conflict,
-    ConflictList,
-    ConflictStatus,
-    Extraction,
-    ExtractionList,
-    ExtractionStatus,
-    Resolved,
-)
+from kledger.answers.models import Conflict, ConflictList, Extraction, ExtractionList, ExtractionStatus, Resolved
+from kledger.contract.words import ConflictStatus
 from kledger.requests.models import ExtractRequest, ResolveRequest
 from producers.http.answers import UNDER_WAY, Json, ReadJson, documented
 from producers.http.parameters import Fresh, From, Patience, Retry, Who

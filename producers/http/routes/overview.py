@@ -19,15 +19,15 @@ _AFTER = "Only what changed after this position: `next` of the answer before"
 
 
 def routes(desk: Desk) -> list[APIRouter]:
-    """The routers of this family. They come before those of one item, whose id would be `facets` else."""
-    router = new_router("knowledge")
+    """The routers of this family."""
+    router = new_router("overview")
 
-    @router.get("/api/knowledge/facets", responses=documented(Facets))
+    @router.get("/api/overview/facets", responses=documented(Facets))
     async def facets(caller: Who, fresh: Fresh, as_of: AsOf, wanted: Filters) -> Json:
         """How many of the items that the caller may see have which type, tag, scope, owner, layer and status."""
         return ReadJson(await reading.facets(desk, caller, wanted, as_of=as_of, freshness=fresh), fresh)
 
-    @router.get("/api/knowledge/changes", responses=documented(Changes))
+    @router.get("/api/overview/changes", responses=documented(Changes))
     async def changes(
         caller: Who,
         fresh: Fresh,
@@ -37,7 +37,7 @@ def routes(desk: Desk) -> list[APIRouter]:
         """What changed of the items that the caller may see, verdicts included, oldest first."""
         return ReadJson(await reading.changes(desk, caller, after, limit, freshness=fresh), fresh)
 
-    @router.get("/api/overview", responses=documented(Overview), tags=["overview"])
+    @router.get("/api/overview", responses=documented(Overview))
     async def overview(
         caller: Who,
         fresh: Fresh,

@@ -9,7 +9,8 @@ from pydantic import Field
 
 from kledger.answers.recalls import RecallList, RecallShown, RecallsOfItem
 from kledger.contract.bounds import MAX_ID, MOST_SHORT
-from kledger.contract.recall import MOST_RECALLS_LISTED, RecallKind
+from kledger.contract.recall import MOST_RECALLS_LISTED
+from kledger.contract.words import RecallKind
 from producers.http.answers import ReadJson, documented
 from producers.http.parameters import MAX_POSITION, Fresh, FreshQuery, ItemId, Own, RecallId, Who, entity_named
 from producers.http.parameters import moment_or_position as moment

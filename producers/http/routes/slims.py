@@ -6,7 +6,8 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query
 
-from kledger.answers.slims import ReadSlim, Slim, SlimList, SlimStatus
+from kledger.answers.slims import ReadSlim, Slim, SlimList
+from kledger.contract.words import SlimStatus
 from kledger.requests.slims import SlimRequest
 from producers.http.answers import UNDER_WAY, Json, ReadJson, documented
 from producers.http.parameters import Fresh, From, Patience, Reason, Retry, Who

@@ -127,5 +127,7 @@ def _same_reason(reason: str | None, did: Did) -> bool:
 
 
 def is_theirs(caller: Caller, did: Did) -> bool:
-    """Whether the caller is who asked for the bulk."""
-    return did.by in caller.reading_as()
+    """Whether the caller is who asked for the bulk, and the event one that they might have stated: anybody may publish
+    an event of their own that names the bulk of another.
+    """
+    return did.by in caller.reading_as() and (caller.is_operator or did.actor in caller.reading_as())

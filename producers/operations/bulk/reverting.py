@@ -23,7 +23,7 @@ from producers.operations.bulk.judging import Change, Stating, carry_out, counte
 from producers.operations.desk import ANY, Desk, Freshness, reach, reach_head
 from producers.operations.publish import NAMESPACE, refuse_unkeepable
 from producers.operations.updated import error_body
-from projections.overview.bulks import Did, done_by
+from projections.overview.bulks import Did, done_by, tasks_of
 from projections.views.knowledge.ask import Standing
 
 _EXACT = {KnowledgeRetired.name: "active", KnowledgeRestored.name: "retired"}
@@ -35,7 +35,12 @@ async def show(desk: Desk, caller: Caller, bulk_id: str, *, freshness: Freshness
     await reach(desk, freshness)
     position = desk.view.position
     done = await _of(desk, caller, bulk_id)
-    items = [BulkItem(id=each.item_id, position=each.position, stands=each.stands) for each in done]
+    seen = await desk.view.ask(tasks_of, desk.org, caller, [each.item_id for each in done])
+    items = [
+        BulkItem(id=each.item_id, task=seen[each.item_id], position=each.position, stands=each.stands)
+        for each in done
+        if each.item_id in seen
+    ]
     return {
         "bulk_id": bulk_id,
         "action": _action(done),

@@ -11,7 +11,7 @@ from kledger.contract.words import ItemSort
 from ledger.event import JsonObject
 from ledger.privacy.sealed import ERASED
 from producers.operations.admin.scope_types import require_types
-from producers.operations.desk import ANY, Desk, Freshness, moment_of, position_as_of, reach
+from producers.operations.desk import ANY, Desk, Freshness, moment_of, position_as_of, reach, reach_recalls
 from producers.operations.knowledge.part import part_of
 from producers.operations.knowledge.unknown import unknown
 from producers.operations.not_then import not_then
@@ -137,7 +137,7 @@ async def links(desk: Desk, caller: Caller, ref: str, *, freshness: Freshness = 
 
     Raises UnknownReference when nothing that the caller may read names it, ViewBehind.
     """
-    await reach(desk, freshness)
+    await reach_recalls(desk, freshness)
     position = desk.view.position
 
     lineage_of_ref = await desk.view.ask(lineage.links, desk.org, caller, ref)

@@ -7,7 +7,7 @@ from kledger.contract.scopes import Caller
 from ledger.event import JsonObject, Lineage, NewEvent, utc_now
 from ledger.events.knowledge import KnowledgeRetired
 from ledger.named_ids import named_id
-from producers.operations.desk import ANY, Desk, Freshness, reach, reach_head
+from producers.operations.desk import ANY, Desk, Freshness, reach_head, reach_recalls
 from producers.operations.publish import NAMESPACE, publish
 from projections.views.knowledge import memory_health as ask
 
@@ -26,7 +26,7 @@ LISTS = {
 
 async def health(desk: Desk, caller: Caller, *, freshness: Freshness = ANY) -> JsonObject:
     """The numbers over the memories that the caller sees, each with its list. Raises ViewBehind."""
-    await reach(desk, freshness)
+    await reach_recalls(desk, freshness)
     position = desk.view.position
     numbers = await desk.view.ask(ask.health, desk.org, caller, utc_now())
     return {**numbers, "lists": LISTS, "position": position}

@@ -8,7 +8,7 @@ from kledger.contract.errors import Erased, UnknownKnowledge
 from kledger.contract.scopes import Caller
 from ledger.event import JsonObject
 from producers.operations.admin.scope_types import require_types
-from producers.operations.desk import ANY, Desk, Freshness, moment_of, position_as_of, reach
+from producers.operations.desk import ANY, Desk, Freshness, moment_of, position_as_of, reach_recalls
 from producers.operations.knowledge.whose import with_their_projects
 from producers.operations.outcomes import listed
 from projections.fold_kit.page import Window
@@ -32,7 +32,7 @@ async def get(
     freshness: Freshness = ANY,
 ) -> JsonObject:
     """One memory. Raises UnknownKnowledge, Erased, InvalidPayload (as_of), ViewBehind."""
-    await reach(desk, freshness)
+    await reach_recalls(desk, freshness)
     then = None if as_of is None else await position_as_of(desk, as_of, freshness)
     moment = await moment_of(desk, as_of, then)
     memory = await desk.view.ask(ask.memory, desk.org, caller, item_id, then, moment=moment)
@@ -63,7 +63,7 @@ async def timeline(
     freshness: Freshness = ANY,
 ) -> JsonObject:
     """The memories visible to the caller, the latest first. Raises InvalidPayload (as_of), IllegalScope, ViewBehind."""
-    await reach(desk, freshness)
+    await reach_recalls(desk, freshness)
     await require_types(desk, [*filter(None, [wanted.owner])])
     then = None if as_of is None else await position_as_of(desk, as_of, freshness)
     position = desk.view.position if then is None else then

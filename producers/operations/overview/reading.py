@@ -6,7 +6,7 @@ from datetime import datetime
 
 from kledger.contract.scopes import Caller
 from ledger.event import JsonObject, utc_now
-from producers.operations.desk import ANY, Desk, Freshness, moment_of, position_as_of, reach
+from producers.operations.desk import ANY, Desk, Freshness, moment_of, position_as_of, reach, reach_recalls
 from producers.operations.knowledge.reading import check_wanted
 from projections.overview import changes as changed
 from projections.overview import facets as ask_facets
@@ -43,7 +43,7 @@ async def facets(
 
 async def overview(desk: Desk, caller: Caller, days: int, *, freshness: Freshness = ANY) -> JsonObject:
     """The numbers over the items that the caller sees, and their last days. Raises ViewBehind."""
-    await reach(desk, freshness)
+    await reach_recalls(desk, freshness)
     position = desk.view.position
     found = await desk.view.ask(ask_numbers.overview, desk.org, caller, utc_now(), days)
     return {**found, "lists": LISTS, "position": position}

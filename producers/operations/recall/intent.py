@@ -11,7 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import get_args
 
-from kledger.contract.recall import Intent, RecallLayer
+from kledger.contract.recall import Intent
+from kledger.contract.words import RecallLayer
 
 INTENTS: tuple[Intent, ...] = get_args(Intent)
 

@@ -13,8 +13,9 @@ from datetime import UTC, datetime
 from kledger.answers.parts import Degraded
 from kledger.contract.errors import BrokerUnavailable
 from kledger.contract.language import Language
-from kledger.contract.recall import Intent, RecallLayer
+from kledger.contract.recall import Intent
 from kledger.contract.scopes import Caller, check_name
+from kledger.contract.words import RecallLayer
 from kledger.requests.recall import RecallRequest
 from ledger.event import JsonObject, Lineage
 from ledger.sessions.tokens import counter_for

@@ -5,7 +5,7 @@ from __future__ import annotations
 from kledger.contract.errors import UnknownReference
 from kledger.contract.scopes import Caller
 from ledger.event import JsonObject
-from producers.operations.desk import ANY, Desk, Freshness, reach
+from producers.operations.desk import ANY, Desk, Freshness, reach_recalls
 from producers.operations.knowledge.unknown import unknown
 from producers.operations.outcomes import listed
 from projections.fold_kit.page import Page, Window
@@ -29,7 +29,7 @@ async def of_item(
 
     Raises UnknownKnowledge, ViewBehind.
     """
-    await reach(desk, freshness)
+    await reach_recalls(desk, freshness)
     position = desk.view.position
     if not await desk.view.ask(standings, desk.org, caller, [item_id]):
         raise unknown(item_id)
@@ -44,7 +44,7 @@ async def recalls(
 
     Raises ViewBehind.
     """
-    await reach(desk, freshness)
+    await reach_recalls(desk, freshness)
     position = desk.view.position
     if wanted.item is not None and not await desk.view.ask(standings, desk.org, caller, [wanted.item]):
         return listed(NOTHING, position)
@@ -56,7 +56,7 @@ async def recall(desk: Desk, caller: Caller, recall_id: str, *, freshness: Fresh
 
     Raises UnknownReference, ViewBehind.
     """
-    await reach(desk, freshness)
+    await reach_recalls(desk, freshness)
     shown = await desk.view.ask(ask.recall, desk.org, caller, recall_id)
     if shown is None:
         raise UnknownReference(

@@ -13,10 +13,10 @@ import structlog
 from kledger.answers.explained import SearchExplained
 from kledger.contract.errors import InvalidPayload, LedgerError
 from kledger.contract.language import Language
-from kledger.contract.recall import Intent, RecallKind, RecallLayer, SearchKind
+from kledger.contract.recall import Intent
 from kledger.contract.scopes import Caller
 from kledger.contract.seal_mark import MARK
-from kledger.contract.words import RecallPath
+from kledger.contract.words import RecallKind, RecallLayer, RecallPath, SearchKind
 from ledger.event import JsonObject, Lineage, NewEvent
 from ledger.events.recall import Ranking, RecallServed, ServedItem
 from ledger.runtime import tracing
@@ -32,7 +32,7 @@ from projections.views.knowledge import ask
 from projections.views.knowledge.listing import Wanted, wanted_among, wanted_ids
 
 RECALL_PATIENCE = 2.0
-"""Seconds that an answer waits for its recall to be recorded; after that it is given without one."""
+"""Seconds that an answer waits for its recall, where it has to; after that it is given without one."""
 
 NAMED = 10_000
 """Items that a narrowed search hands to the paths by name; where the filters leave more, it looks among the best."""
@@ -205,7 +205,12 @@ def recall_event(
 
 
 async def keep(desk: Desk, event: NewEvent) -> str | None:
-    """Append a recall event and return the recall's id; None where that failed, which fails no answer."""
+    """Record a recall, and return its id; None where that failed, which fails no answer.
+
+    Where the desk gathers recalls, this one is appended after its answer (producers/operations/gathered_recalls.py).
+    """
+    if desk.recalls is not None:
+        return event.entity_id if await desk.recalls.record(event, RECALL_PATIENCE) else None
     try:
         async with asyncio.timeout(RECALL_PATIENCE):
             await publish(desk.ledger, desk.tally, [event])

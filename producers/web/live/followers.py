@@ -19,6 +19,8 @@ from producers.web.live.follower import ENDED, MOST, Follower
 from producers.web.sessions import ENDS, Session, Sessions
 
 MOST_OF_A_SESSION = 5
+MOST_OF_ONE = 20
+"""Streams at once of one token, or of whoever is named without one."""
 MOST_OF_A_NODE = 100
 TICK = 1.0
 STAYS_EVERY = 15.0
@@ -52,9 +54,10 @@ class Followers:
         """A further one, of what changes after a position. Raises RateLimited, BrokerUnavailable."""
         if self._closed or len(self._open) >= MOST_OF_A_NODE:
             raise BrokerUnavailable("this node tells no further page what changes: open the page again later")
-        if sum(each.session is session for each in self._open) >= MOST_OF_A_SESSION:
+        own = [each.session is session for each in self._open if each.session.of == session.of]
+        if sum(own) >= MOST_OF_A_SESSION or len(own) >= MOST_OF_ONE:
             raise RateLimited(
-                f"{MOST_OF_A_SESSION} pages of yours are told already what changes: close one of them",
+                f"{min(len(own), MOST_OF_ONE)} pages of yours are told already what changes: close one of them",
                 retry_after=STAYS_EVERY,
             )
         now = self._clock()

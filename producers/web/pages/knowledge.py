@@ -16,7 +16,8 @@ from kledger.answers.overview import Facets
 from kledger.answers.parts import Degraded
 from kledger.client.knowledge import ItemFilters
 from kledger.contract.projects import scope_of
-from kledger.contract.recall import ItemLayer, floor_of
+from kledger.contract.recall import floor_of
+from kledger.contract.words import ItemLayer
 from producers.web.addresses import HOME, SOURCES
 from producers.web.headers import OF_A_PAGE
 from producers.web.narrowed import SCORES, SORTS, STATUSES, Narrowed
@@ -95,7 +96,7 @@ async def _list(visit: Visit, narrowed: Narrowed, place: tuple[str, str, str] | 
         revises=[may_revise(session, item) for item in shown.items],
         facets=_facets(narrowed, facets),
         chosen=visit.one_of("chosen", ("page",), ""),
-        choose_all=with_query(narrowed.path, {**visit.request.query_params, **narrowed.stated}, chosen="page"),
+        choose_all=with_query(narrowed.path, {**visit.request.query_params, **narrowed.in_address()}, chosen="page"),
         statuses=STATUSES,
         scores=SCORES,
         sorts=SORTS,

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import secrets
+from collections.abc import Sequence
 
 from starlette.responses import RedirectResponse, Response
 
-from kledger.client.clients import AsyncLedgerClient
 from kledger.contract.errors import Forbidden, IllegalScope, LedgerError, Unauthenticated
 from kledger.contract.scopes import ENTITY_TYPES, Caller, check_entity, check_name
 from producers.web import cookies
@@ -53,7 +53,7 @@ async def enter(site: Site, visit: Visit) -> Response:
     except LedgerError as error:
         return await _form(site, visit, onward, error)
     site.sessions.end(visit.request.cookies.get(cookies.session_cookie(visit.request.scope)))
-    response = RedirectResponse(onward, 303, headers=OF_A_PAGE)
+    response = RedirectResponse(onward if session.reads else f"{HOME}/sql", 303, headers=OF_A_PAGE)
     cookies.sign_in(response, visit.request, site.sessions.begin(session))
     return response
 
@@ -72,15 +72,25 @@ async def _session(site: Site, visit: Visit) -> Session:
     if len(token) > _MOST_TOKEN or not token.isascii() or not token.isprintable() or " " in token:
         raise Unauthenticated("the token has characters that no token has: copy it whole, as it was printed")
     caller = _named(visit)
+    who = await site.client(caller, token).whoami()
+    caller = caller_of(who["entities"])
     ledger = site.client(caller, token)
-    operator = await _may(ledger, "/api/admin/models")
-    analyst = operator or await _may(ledger, "/api/admin/columns")
+    analyst = who["operator"] or who["role"] == "analyst"
+    reads = True
     try:
         await ledger.list(limit=1)
     except Forbidden:
         if not analyst:
             raise
-    return Session(caller, ledger, bool(token), operator, analyst)
+        reads = False
+    of = f"token {who['token']}" if who["token"] else " ".join(who["entities"])
+    return Session(caller, ledger, bool(token), operator=who["operator"], analyst=analyst, reads=reads, of=of)
+
+
+def caller_of(entities: Sequence[str]) -> Caller:
+    """The caller that is all of these."""
+    named = {kind: name for kind, _, name in (entity.partition(":") for entity in entities) if kind in ENTITY_TYPES}
+    return Caller.of(named, further=[entity for entity in entities if entity.partition(":")[0] not in ENTITY_TYPES])
 
 
 def _named(visit: Visit) -> Caller:
@@ -92,16 +102,6 @@ def _named(visit: Visit) -> Caller:
     if not named and not further and not visit.said("token"):
         raise IllegalScope("nobody is named: say who you are, or look as the operator", errors=[])
     return Caller.of(named, further=further)
-
-
-async def _may(ledger: AsyncLedgerClient, path: str) -> bool:
-    try:
-        await ledger.wire.look(path)
-    except LedgerError as error:
-        if error.code in ("unauthenticated", "token_expired", "token_revoked"):
-            raise
-        return False
-    return True
 
 
 async def _asks_token(site: Site) -> bool:

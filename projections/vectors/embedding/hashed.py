@@ -8,6 +8,7 @@ of the same fact, not paraphrases.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -52,7 +53,7 @@ def _features(
     codes = np.frombuffer(("\n" + "\n".join(texts) + "\n").encode("utf-32-le", "replace"), np.uint32)
     lengths = np.fromiter((len(text) + 1 for text in texts), np.int64, len(texts))
     owner = np.r_[0, np.repeat(np.arange(len(texts)), lengths)]
-    kind = _KINDS[codes]
+    kind = _kinds()[codes]
     letter, cjk = kind == _LETTER, kind == _CJK
     wide = codes.astype(np.uint64)
 
@@ -61,7 +62,7 @@ def _features(
     ends = at[~letter[at + 1]] + 1
     size = ends - starts
     word = np.repeat(np.arange(len(starts)), size)
-    kept = ~np.isin(_word_keys(wide, at, starts, word), _STOP_KEYS)[word] if len(at) else np.zeros(0, bool)
+    kept = ~np.isin(_word_keys(wide, at, starts, word), _stop_keys())[word] if len(at) else np.zeros(0, bool)
     at, word = at[kept], word[kept]
     left = np.where(letter[at - 1], wide[at - 1], 0)
     right = np.where(letter[at + 1], wide[at + 1], 0)
@@ -94,6 +95,7 @@ def mix(number: NDArray[np.uint64]) -> NDArray[np.uint64]:
     return number ^ (number >> np.uint64(31))
 
 
+@cache  # 1 MB, and a while: made for the first text
 def _kinds() -> NDArray[np.uint8]:
     """For every code point: a letter or digit, a character of a script without spaces, or neither."""
     kinds = np.fromiter((_LETTER if chr(c).isalnum() else _OTHER for c in range(0x30000)), np.uint8, 0x30000)
@@ -102,17 +104,14 @@ def _kinds() -> NDArray[np.uint8]:
     return np.concatenate((kinds, np.zeros(0x110000 - 0x30000, np.uint8)))
 
 
-_KINDS = _kinds()
 _STOP_CODES = np.frombuffer(("\n" + "\n".join(sorted(STOP_WORDS)) + "\n").encode("utf-32-le"), np.uint32)
 
 
+@cache
 def _stop_keys() -> NDArray[np.uint64]:
     wide = _STOP_CODES.astype(np.uint64)
-    letter = _KINDS[_STOP_CODES] == _LETTER
+    letter = _kinds()[_STOP_CODES] == _LETTER
     at = np.flatnonzero(letter)
     starts = at[~letter[at - 1]]
     word = np.repeat(np.arange(len(starts)), at[~letter[at + 1]] + 1 - starts)
     return _word_keys(wide, at, starts, word)
-
-
-_STOP_KEYS = _stop_keys()

@@ -104,7 +104,7 @@ class EdgeStore:
         config = edge.EdgeConfig(
             vectors={_DENSE: edge.EdgeVectorParams(size=self._dimensions, distance=edge.Distance.Cosine)},
             sparse_vectors={TERMS: edge.EdgeSparseVectorParams()},
-            payload_memory=edge.Memory.Cached,
+            payload_memory=edge.Memory.Cold,
             wal_enabled=False,
         )
         shard = edge.EdgeShard.create(str(files), config)

@@ -17,7 +17,7 @@ from projections.fold_kit.decisions import Counted
 from projections.fold_kit.recalls import counts
 from projections.fold_kit.sql_text import Moment, Value, among, insert, literal
 from projections.fold_kit.workbench import Facts, Workbench, table_of
-from projections.views.knowledge.evidence import OPPOSING, SUPPORTING
+from projections.views.knowledge.evidence import OPPOSING, SUPPORTING, counted_as
 
 TABLES = """
 CREATE TABLE feedback (
@@ -36,6 +36,8 @@ COMMENT ON COLUMN feedback.credit IS
 """
 
 _RATED = (KnowledgeRated, KnowledgeConfirmed)
+IN_PLACE = 2
+"""Cases that are cheaper to count one by one than together."""
 _OF_EVENT = {
     "position": "position",
     "time": "stream_time",
@@ -113,21 +115,34 @@ def fold_few(con: duckdb.DuckDBPyConnection, counted: list[Counted]) -> None:
     if not rated:
         return
     served = _served(con, [c for c, _ in rated])
+    verdicts = {c.position: fact.verdict if isinstance(fact, KnowledgeRated) else "confirmed" for c, fact in rated}
+    credits = {
+        c.position: "untraced" if not c.trace_id else "served" if c.position in served else "not_served"
+        for c, _ in rated
+    }
     insert(
         con,
         "feedback",
         (
             (
-                *(c.position, Moment(c.stored_us), c.envelope.id, c.org, c.entity_id),
-                fact.verdict if isinstance(fact, KnowledgeRated) else "confirmed",
+                *(c.position, Moment(c.stored_us), c.envelope.id, c.org, c.entity_id, verdicts[c.position]),
                 *(fact.case.task, fact.case.query, fact.case.outcome, fact.case.reason, fact.case.timestamp),
                 *(c.envelope.actor, fact.case.trace_id or c.trace_id, fact.case.message_id or c.message_id),
-                "untraced" if not c.trace_id else "served" if c.position in served else "not_served",
+                credits[c.position],
             )
             for c, fact in rated
         ),
     )
-    con.execute(_COUNT.format(cases=f"feedback WHERE position IN ({among(c.position for c, _ in rated)})"))
+    if len(rated) > IN_PLACE:
+        con.execute(_COUNT.format(cases=f"feedback WHERE position IN ({among(c.position for c, _ in rated)})"))
+        return
+    for c, _ in rated:
+        supporting, opposing = counted_as(verdicts[c.position], credits[c.position])
+        if supporting or opposing:
+            con.execute(
+                f"UPDATE knowledge_state SET supporting = supporting + {supporting}, opposing = opposing + {opposing} "
+                f"WHERE id = {literal(c.entity_id)} AND org = {literal(c.org)}"
+            )
 
 
 def _served(con: duckdb.DuckDBPyConnection, rated: list[Counted]) -> set[int]:

@@ -23,6 +23,13 @@ OPPOSING = "count(*) FILTER (verdict = 'harmful' AND credit <> 'not_served')"
 """Aggregates over rows of `feedback`."""
 
 
+def counted_as(verdict: str, credit: str) -> tuple[int, int]:
+    """What one case adds to the supporting and to the opposing evidence: SUPPORTING and OPPOSING of one row."""
+    credited = credit != "not_served"
+    supports = verdict == "confirmed" or (verdict == "helpful" and credited)
+    return int(supports), int(verdict == "harmful" and credited)
+
+
 def confidence(stated: float, supporting: int, opposing: int) -> float:
     """Between 0 and 1; equal to `stated` where there is no evidence yet."""
     return (PRIOR * stated + supporting) / (PRIOR + supporting + 2 * opposing)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from kledger.contract.documents import ITEM_TYPE
 from kledger.contract.projects import SHARED_KINDS, is_shared_kind, projects_among, scope_of
-from kledger.contract.recall import ItemLayer
+from kledger.contract.words import ItemLayer
 from ledger.event import JsonObject
 from projections.fold_kit.sql_text import among, text
 

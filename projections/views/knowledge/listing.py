@@ -8,9 +8,8 @@ from datetime import UTC, datetime
 
 import duckdb
 
-from kledger.contract.recall import ItemLayer
 from kledger.contract.scopes import Caller
-from kledger.contract.words import ItemSort, MemoryConcern
+from kledger.contract.words import ItemLayer, ItemSort, MemoryConcern
 from projections.fold_kit.page import Page, Selection, Window, page_of
 from projections.fold_kit.sql_text import among, text
 from projections.views.knowledge.ask import ITEM_COLUMNS, item_of, microseconds, seen_by

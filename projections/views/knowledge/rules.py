@@ -28,7 +28,7 @@ from ledger.item_status import IN_FORCE_OR_ASKED, MAKES, STATES_ANEW, fault_of_s
 from ledger.privacy.personal import NOBODY
 from ledger.readers import may_judge, readers
 from projections.fold_kit.decisions import ACCEPTED, Candidate, Rules, Ruling
-from projections.fold_kit.sql_text import among, insert, text
+from projections.fold_kit.sql_text import Moment, among, insert, literal, text
 from projections.views.knowledge.memory_rules import Lives, may_recall
 from projections.views.knowledge.tables import STATE
 from projections.views.projects.members import Members
@@ -71,6 +71,7 @@ WHERE kind IN ({among(SHARED_KINDS)}) AND valid_from IN ({{positions}})
 """
 _SHARED = "SELECT valid_from, scopes, shared_with FROM knowledge_versions WHERE valid_from IN ({positions})"
 FEW = 256  # rows that are written as literals
+IN_PLACE = 2  # rows that are cheaper to update one by one than to replace together
 _READERS = frozenset({"knowledge.rated", "knowledge.confirmed", "knowledge.scored"})
 _WRITERS_TOO = frozenset({"knowledge.revised", "knowledge.evolved"})
 _NODE = frozenset({"knowledge.promoted", "knowledge.expired"})  # but for a promotion by a confirmation
@@ -85,6 +86,7 @@ class KnowledgeRules(Rules):
         state = [row for ids in about for row in con.execute(_STATE.format(about=ids)).fetchall()]
         self._items = {(row[0], row[1]): Item(*row) for row in state}
         self._changed_items: dict[tuple[str, str], Item] = {}
+        self._remade: set[tuple[str, str]] = set()
         self._con = con
         self._held = {key: item.version_position for key, item in self._items.items()}
         self._shared: dict[int, tuple[Sequence[str], Sequence[str]]] | None = None
@@ -197,6 +199,7 @@ class KnowledgeRules(Rules):
 
     def _changed(self, key: tuple[str, str], item: Item, event: Candidate) -> Ruling:
         closes = item.version_position
+        self._remade.add(key)
         item.version += 1
         item.version_position = event.position
         if event.writers is not None:
@@ -251,12 +254,7 @@ class KnowledgeRules(Rules):
         """Replace the rows of the changed items, and append the recalls that count."""
         self._lives.write(con)
         if 0 < len(self._changed_items) <= FEW:
-            con.execute(
-                f"DELETE FROM knowledge_state WHERE (org, id) IN ({', '.join(map(_pair, self._changed_items))})"
-            )
-            rows = map(_VALUES_OF, self._changed_items.values())
-            written = [[column.value(value) for column, value in zip(STATE, row, strict=True)] for row in rows]
-            insert(con, "knowledge_state", written)
+            self._write_few(con)
         elif self._changed_items:
             columns = zip(*map(_VALUES_OF, self._changed_items.values()), strict=True)
             arrays = [pa.array(values, field.type) for values, field in zip(columns, _SCHEMA, strict=True)]
@@ -272,6 +270,26 @@ class KnowledgeRules(Rules):
                 FROM touched
             """)
             con.unregister("touched")
+
+    def _write_few(self, con: duckdb.DuckDBPyConnection) -> None:
+        """The same by literals: a new item has no row to replace, and a verdict or two change numbers in place."""
+        changed = dict(self._changed_items)
+        judged = [key for key in changed if key in self._held and key not in self._remade]
+        if len(judged) <= IN_PLACE:
+            for item in map(changed.pop, judged):
+                con.execute(
+                    f"UPDATE knowledge_state SET helpful = {item.helpful}, harmful = {item.harmful}, "
+                    f"position = {item.position}, updated_at = {literal(Moment(item.updated_at))} "
+                    f"WHERE id = {text(item.id)} AND org = {text(item.org)}"
+                )
+        if replaced := [key for key in changed if key in self._held]:
+            con.execute(f"DELETE FROM knowledge_state WHERE (org, id) IN ({', '.join(map(_pair, replaced))})")
+        rows = map(_VALUES_OF, changed.values())
+        insert(
+            con,
+            "knowledge_state",
+            [[column.value(value) for column, value in zip(STATE, row, strict=True)] for row in rows],
+        )
 
 
 def _node_refusal(item: Item, event: Candidate) -> Ruling | None:

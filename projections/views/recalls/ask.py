@@ -13,8 +13,8 @@ from datetime import datetime
 
 import duckdb
 
-from kledger.contract.recall import RecallKind
 from kledger.contract.scopes import Caller
+from kledger.contract.words import RecallKind
 from ledger.event import JsonObject
 from projections.fold_kit.named_rows import named_rows
 from projections.fold_kit.page import Page, Window

@@ -13,7 +13,7 @@ import duckdb
 from ledger.events.knowledge import KnowledgeRestored, KnowledgeRetired, KnowledgeRevised
 from ledger.privacy.sealed import USER
 from projections.fold_kit.decisions import Counted
-from projections.fold_kit.sql_text import Value, literal, text
+from projections.fold_kit.sql_text import Moment, Value, among, insert, literal, text
 from projections.fold_kit.workbench import Facts, Workbench, table_of
 
 TABLES = """
@@ -72,12 +72,41 @@ def fold(bench: Workbench, facts: Facts) -> None:
 
 def fold_few(con: duckdb.DuckDBPyConnection, counted: list[Counted]) -> None:
     """The same for a few events."""
-    rows = [row for c in counted if (row := _row(c)) is not None]
-    if rows:
-        con.execute(_APPEND.format(rows=_values(rows, _NAMES)))
+    rows = [(c, row) for c in counted if (row := _row(c)) is not None]
+    caused = [row for c, row in rows if c.envelope.causationid is not None]
+    if caused:
+        con.execute(_APPEND.format(rows=_values(caused, _NAMES)))
+    if len(caused) < len(rows):
+        _append(con, [(c, row) for c, row in rows if c.envelope.causationid is None])
     restored = [(c.org, c.entity_id, c.position) for c in counted if isinstance(c.fact, KnowledgeRestored)]
     if restored:
         con.execute(_LIFT.format(rows=_values(restored, ("org", "item_id", "position"))))
+
+
+def _append(con: duckdb.DuckDBPyConnection, rows: list[tuple[Counted, tuple[Value, ...]]]) -> None:
+    """_APPEND for events that nothing caused: with the versions before in hand, no join is needed."""
+    before = {
+        at: (status, layer, content)
+        for at, status, layer, content in con.execute(
+            "SELECT valid_from, status, layer, content FROM knowledge_versions "
+            f"WHERE valid_from IN ({among(c.closes for c, _ in rows if c.closes is not None)})"
+        ).fetchall()
+    }
+    left = []
+    for c, (*named, _stored_us, _reason, _caused) in rows:
+        if c.closes not in before:
+            continue
+        status, layer, content = before[c.closes]
+        match c.fact:
+            case KnowledgeRetired(reason=reason):
+                stays = status != "expired" and not (layer == "short" and reason == _CLEANED)
+            case KnowledgeRevised(content=now):
+                stays = now != content
+            case _:
+                stays = False
+        if stays:
+            left.append((*named, Moment(c.stored_us)))
+    insert(con, "tombstones", left)
 
 
 def _row(c: Counted) -> tuple[Value, ...] | None:

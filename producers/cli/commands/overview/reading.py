@@ -11,7 +11,7 @@ from kledger.contract.words import MOST_CHANGES, MOST_DAYS, ItemFilter
 from ledger.new_item import helped_and_harmed
 from producers.cli import reading
 from producers.cli.screen import counted, facts, plain, short_time, snippet, table, words
-from producers.cli.session import KNOWLEDGE, Answer, Session, as_caller
+from producers.cli.session import KNOWLEDGE, NODE, Answer, Session, as_caller
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -132,7 +132,29 @@ def changes(
     return Answer(found, Group(rows, summary) if found["changes"] else summary)
 
 
+def whoami(session: Session) -> Answer:
+    """As whom the node takes the caller: entities, token and role.
+
+    Example: kledger whoami --user ann
+    """
+    found = session.ledger.whoami()
+    names = ", ".join(map(plain, found["entities"])) or "nobody yet: name somebody that the token is bound to"
+    return Answer(
+        found,
+        facts(
+            (
+                "you are",
+                "the operator" if found["operator"] else names,
+            ),
+            ("token", plain(found["token"] or "none asked for")),
+            ("role", found["role"] or "none"),
+            ("bound to", ", ".join(map(plain, found["bound"])) or "nobody"),
+        ),
+    )
+
+
 app = typer.Typer()
+app.command("whoami", rich_help_panel=NODE)(as_caller(whoami))
 app.command("overview", rich_help_panel=KNOWLEDGE)(as_caller(overview))
 app.command("facets", rich_help_panel=KNOWLEDGE)(as_caller(facets))
 app.command("changes", rich_help_panel=KNOWLEDGE)(as_caller(changes))

@@ -12,7 +12,7 @@ from producers.cli.screen import counted, facts, plain, short_time, snippet, tab
 from producers.cli.session import KNOWLEDGE, Answer, Session, as_caller
 
 if TYPE_CHECKING:
-    from kledger.contract.recall import RecallLayer
+    from kledger.contract.words import RecallLayer
 
 GoalId = Annotated[str, typer.Argument(metavar="GOAL", help="The id of the goal.", show_default=False)]
 MinMatch = Annotated[

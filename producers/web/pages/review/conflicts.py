@@ -9,8 +9,9 @@ from typing import Any
 from starlette.responses import Response
 
 from kledger.answers.knowledge import WholeItem
-from kledger.answers.models import Conflict, ConflictStatus
+from kledger.answers.models import Conflict
 from kledger.contract.errors import InvalidPayload
+from kledger.contract.words import ConflictStatus
 from producers.web.differences import Part, differences
 from producers.web.pages.review.items import items_of
 from producers.web.pages.review.tab import REVIEW, Tab, decided, offset, reason, whole_number

@@ -11,8 +11,9 @@ from starlette.responses import Response
 
 from kledger.answers.knowledge import WholeItem
 from kledger.answers.models import Evolution, EvolutionList
-from kledger.answers.slims import Slim, SlimGroup, SlimList, SlimStatus
+from kledger.answers.slims import Slim, SlimGroup, SlimList
 from kledger.contract.errors import InvalidPayload
+from kledger.contract.words import SlimStatus
 from producers.web.differences import Part, differences
 from producers.web.pages.review.items import items_of
 from producers.web.pages.review.tab import REVIEW, Tab, decided, offset, reason

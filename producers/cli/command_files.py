@@ -1,0 +1,99 @@
+"""Which file of `commands/` has which command, in the order of the help; a file is loaded when its command is named."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, MutableMapping
+from importlib import import_module
+from typing import Any
+
+import typer
+from typer.core import TyperGroup
+
+from producers.cli.examples import with_example
+
+FILES: tuple[tuple[str, tuple[str, ...]], ...] = (
+    ("admin", ("up", "status", "models", "version")),
+    ("publishers", ("nats-config",)),
+    ("importing", ("import",)),
+    ("memory.documents", ("ingest",)),
+    ("knowledge_reading", ("search", "show", "list", "history")),
+    ("overview.reading", ("whoami", "overview", "facets", "changes")),
+    ("knowledge", ("save", "revise", "rate", "retire", "restore")),
+    ("lineage", ("lineage",)),
+    ("evolutions", ("revert", "evolve", "extract")),
+    ("slims", ("slim", "slims")),
+    ("mcp", ("mcp",)),
+    ("sharing", ("share", "why-visible")),
+    ("recall.commands", ("startup", "recall", "focus", "goal", "prompt")),
+    ("recall.recalls", ("recalls", "served")),
+    ("trees", ("export-tree", "import-tree")),
+    ("admin", ("rebuild", "verify", "replay", "snapshot", "sql")),
+    ("backup", ("backup", "restore-backup", "repair")),
+    ("forget", ("forget",)),
+    ("integrity", ("audit", "prove", "check-proof")),
+    ("tokens", ("token",)),
+    ("sharing", ("scope-type",)),
+    ("memory.documents", ("document",)),
+    ("overview.bulk", ("bulk",)),
+    ("evolutions", ("evolution", "conflicts")),
+    ("memory.commands", ("memory",)),
+    ("memory.projects", ("project",)),
+    ("sessions", ("session",)),
+    ("profiles", ("profile",)),
+    ("resources", ("resource",)),
+    ("integrity", ("key", "chain")),
+    ("refused", ("refused",)),
+)
+"""Files with their commands; the panels of the help show them in this order."""
+FILE_OF = {name: file for file, names in FILES for name in names}
+
+
+class _Loading(MutableMapping[str, Any]):
+    """The commands by name. The names are known; a command is there once its file is loaded."""
+
+    def __init__(self) -> None:
+        self._loaded: dict[str, Any] = {}
+
+    def __getitem__(self, name: str) -> Any:
+        if name not in self._loaded:
+            self._loaded |= commands_of(FILE_OF[name])
+        return self._loaded[name]
+
+    def __setitem__(self, name: str, command: Any) -> None:
+        self._loaded[name] = command
+
+    def __delitem__(self, name: str) -> None:
+        raise TypeError(f"{name} stays")
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(FILE_OF)
+
+    def __len__(self) -> int:
+        return len(FILE_OF)
+
+
+class CommandsOfFiles(TyperGroup):
+    """The commands of all files. To run one loads its own file; the help of all of them loads every file."""
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**settings)
+        self.commands = _Loading()
+
+    def list_commands(self, _context: Any) -> list[str]:
+        return [*FILE_OF]
+
+
+def commands_of(file: str) -> dict[str, Any]:
+    """The commands of one file, by name."""
+    own: typer.Typer = import_module(f"producers.cli.commands.{file}").app
+    for each in _with_groups(own):
+        for command in each.registered_commands:
+            command.help = with_example(command.callback.__doc__ if command.callback else None)
+    return {**typer.main.get_group(own).commands}
+
+
+def _with_groups(commands: typer.Typer) -> Iterator[typer.Typer]:
+    yield commands
+    for group in commands.registered_groups:
+        if group.typer_instance is not None:
+            yield from _with_groups(group.typer_instance)

@@ -1,0 +1,84 @@
+"""What answers MCP at a node: the SDK's Streamable HTTP, whose tools call the node's own HTTP interface in process.
+
+Identity headers are forwarded to HTTP with each call, so that tokens, identities, limits and errors are those of HTTP.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import OrderedDict
+from dataclasses import asdict
+from hashlib import sha256
+
+import httpx
+from mcp.server import streamable_http
+from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+from starlette.requests import ClientDisconnect, Request
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from kledger.client.connection import Connection
+from kledger.client.wire import Lineage, Wire
+from producers.access.principal import ADMITTED_KEY, SCOPE_KEY
+from producers.http.identity import LINEAGE, SEEN, caller_of, lineage_of, seen_by
+from producers.mcp.server import NOBODY_NAMED, Call, Counted, create_server
+
+HERE = "http://127.0.0.1"  # a host that every node accepts as its own; no socket is opened to it
+_REMEMBERED = 1_000  # callers whose last write is known; the next read of an evicted one may be slightly stale
+_OURS = b"x-ledger-"
+_FORWARDED = (b"authorization", b"accept-language")
+_PER_CALL = {name.encode() for name in (*LINEAGE, SEEN)}
+
+
+def _not_a_disconnect(record: logging.LogRecord) -> bool:
+    """Log filter for the MCP SDK: False for a client that disconnected, which is no error."""
+    return not (record.exc_info and isinstance(record.exc_info[1], ClientDisconnect))
+
+
+def create_manager(app: ASGIApp, counted: Counted, largest: int) -> StreamableHTTPSessionManager:
+    """What answers the requests of `app`'s endpoint while it runs. `largest`: bytes of the largest request."""
+    logging.getLogger(streamable_http.__name__).addFilter(_not_a_disconnect)
+    server = create_server(_Wires(app).of, counted)
+    return StreamableHTTPSessionManager(server, stateless=True, json_response=True, max_request_body_size=largest)
+
+
+class _Wires:
+    """The ways of callers into the app."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+        self._connections: OrderedDict[bytes, Connection] = OrderedDict()
+
+    async def of(self, call: Call) -> Wire:
+        """The wire of one call."""
+        request = call.request
+        assert isinstance(request, Request)  # this server is called over HTTP alone
+        caller = await caller_of(request)
+        if caller.is_operator and request.scope.get(SCOPE_KEY) is None:
+            caller = NOBODY_NAMED
+        lineage = await lineage_of(request)
+        connection = self._connection_of(request)
+        connection.saw(seen_by(request))
+        return Wire(connection, caller, Lineage(**asdict(lineage)))
+
+    def _connection_of(self, request: Request) -> Connection:
+        """The connection of a caller: it sends the identity headers, and remembers the last write for the next read."""
+        headers = [
+            (name, value)
+            for name, value in request.headers.raw
+            if name in _FORWARDED or (name.startswith(_OURS) and name not in _PER_CALL)
+        ]
+        key = sha256(b"\n".join(name + b":" + value for name, value in sorted(headers))).digest()
+        connection = self._connections.get(key)
+        if connection is None:
+            client = httpx.AsyncClient(
+                transport=httpx.ASGITransport(self._inside), base_url=HERE, headers=headers, trust_env=False
+            )
+            connection = self._connections[key] = Connection(HERE, token="", retries=3, http=client)
+            if len(self._connections) > _REMEMBERED:
+                self._connections.popitem(last=False)  # nothing to close: it has no socket
+        self._connections.move_to_end(key)
+        return connection
+
+    async def _inside(self, scope: Scope, receive: Receive, send: Send) -> None:
+        scope[ADMITTED_KEY] = True
+        await self._app(scope, receive, send)

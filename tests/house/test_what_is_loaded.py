@@ -1,0 +1,131 @@
+"""What does a program load that only imports the client, or asks for help, and what a node that nobody has asked?
+
+A module that is loaded and not used costs memory and time in each process: these lists keep what was won.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from producers.cli.command_files import FILE_OF, FILES, commands_of
+from tests.journeys.running_node import ROOT, up
+from tests.patience import PATIENCE
+
+TOLD = "import json, sys; print(json.dumps([*sys.modules]))"
+NODE_ALONE = (
+    *("duckdb", "pyarrow", "numpy", "pandas", "fastapi", "starlette", "nats", "faststream", "uvicorn", "structlog"),
+    *("mcp", "openai", "jinja2", "cryptography", "qdrant_edge", "qdrant_client", "ledger.events", "producers.http"),
+)
+NOT_BY_THE_CLIENT = (
+    *NODE_ALONE,
+    *("typer", "pydantic", "kledger.answers", "kledger.requests", "kledger.client.tools.functions"),
+)
+NOT_BY_HELP = (*NODE_ALONE, "pydantic", "httpx", "asyncio", "kledger.client", "producers.tree.writing")
+NOT_BY_AN_IDLE_NODE = (
+    *("mcp", "mcp_types", "producers.mcp.server", "producers.http.mcp_interface"),
+    *("openai", "qdrant_client", "qdrant_edge", "httpx", "kledger.client.clients", "Stemmer"),
+    *("jinja2", "producers.web.interface", "pypdf", "mammoth", "markdown_it", "rich.markdown", "opentelemetry.sdk"),
+    *("pyarrow.parquet", "pyarrow.dataset", "ledger.backup.writing", "consumers.reactors.evolve"),
+)
+NOT_BY_THE_VECTOR_PROCESS = (
+    *(
+        "structlog",
+        "rich",
+        "pydantic",
+        "duckdb",
+        "pyarrow",
+        "nats",
+        "fastapi",
+        "openai",
+        "qdrant_client",
+        "Stemmer",
+    ),
+)
+# Runs a module as a program and tells at its end what it has loaded, on the standard error.
+AT_THE_END = (
+    "import atexit, json, runpy, sys\n"
+    "atexit.register(lambda: print('LOADED', json.dumps([*sys.modules]), file=sys.stderr, flush=True))\n"
+    "module = sys.argv[1]\n"
+    "sys.argv = sys.argv[1:]\n"
+    "runpy.run_module(module, run_name='__main__', alter_sys=True)\n"
+)
+
+
+def loaded_by(code: str) -> set[str]:
+    ran = subprocess.run(
+        [sys.executable, "-c", f"{code}\n{TOLD}"], check=True, capture_output=True, text=True, cwd=ROOT
+    )
+    return {*json.loads(ran.stdout.splitlines()[-1])}
+
+
+def told(errors: str) -> set[str]:
+    line = next(line for line in errors.splitlines() if line.startswith("LOADED "))
+    return {*json.loads(line.removeprefix("LOADED "))}
+
+
+def test_the_package_alone_loads_no_part_of_the_client_before_one_is_named() -> None:
+    loaded = loaded_by("import kledger")
+    assert loaded & {*NOT_BY_THE_CLIENT, "httpx", "orjson", "asyncio", "kledger.client"} == set()
+
+
+def test_the_client_loads_what_it_sends_with_and_neither_models_nor_anything_of_a_node() -> None:
+    loaded = loaded_by("from kledger import AsyncLedgerClient, LedgerClient")
+    assert "httpx" in loaded
+    assert loaded & {*NOT_BY_THE_CLIENT} == set()
+
+
+def test_the_help_of_all_commands_loads_every_commands_file_and_nothing_that_a_command_needs_to_run() -> None:
+    code = "import sys\nsys.argv = ['kledger', '--help']\nfrom producers.cli.main import main\n"
+    code += "try:\n    main()\nexcept SystemExit:\n    pass"
+    loaded = loaded_by(code)
+    assert {f"producers.cli.commands.{file}" for file, _ in FILES} <= loaded
+    assert loaded & {*NOT_BY_HELP} == set()
+
+
+def test_a_command_loads_its_own_file_alone() -> None:
+    code = "import sys\nsys.argv = ['kledger', 'focus', '--help']\nfrom producers.cli.main import main\n"
+    code += "try:\n    main()\nexcept SystemExit:\n    pass"
+    loaded = loaded_by(code)
+    files = {f"producers.cli.commands.{file}" for file, _ in FILES}
+    assert loaded & files == {"producers.cli.commands.recall.commands"}
+
+
+def test_each_file_has_just_the_commands_that_the_table_names() -> None:
+    for file in dict.fromkeys(file for file, _ in FILES):
+        assert {*commands_of(file)} == {name for name in FILE_OF if FILE_OF[name] == file}, file
+
+
+@pytest.fixture
+def idle(tmp_path: Path) -> str:
+    """What a node that nobody asked anything, stopped when it is ready, wrote to its standard error."""
+    words = [sys.executable, "-c", AT_THE_END, "producers.cli.main", *up(tmp_path / "data")]
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(("KLEDGER_", "QDRANT_"))}
+    with (tmp_path / "errors").open("w+") as errors:
+        with subprocess.Popen(
+            words, stdout=subprocess.PIPE, stderr=errors, text=True, cwd=ROOT, env=environment
+        ) as node:
+            assert node.stdout is not None  # it is a pipe
+            ready = node.stdout.readline()
+            node.terminate()
+            node.wait(PATIENCE)
+        assert "kledger is ready" in ready
+        errors.seek(0)
+        return errors.read()
+
+
+def test_an_idle_node_has_loaded_nothing_that_is_asked_for_seldom(idle: str) -> None:
+    loaded = told(idle)
+    assert {"duckdb", "producers.node.compose"} <= loaded
+    assert loaded & {*NOT_BY_AN_IDLE_NODE} == set()
+
+
+def test_the_vector_process_loads_what_it_searches_with() -> None:
+    loaded = loaded_by("import projections.vectors.process")
+    assert "qdrant_edge" in loaded
+    assert loaded & {*NOT_BY_THE_VECTOR_PROCESS} == set()
