@@ -34,6 +34,7 @@ BENCHMARKS = (
     "visible",
     "search",
     "recorded",
+    "growth",
     "recall",
     "turns",
     "nothing_known",

@@ -1,9 +1,11 @@
 """Rebuild benchmark: speed and memory of rebuilding the views from the log, beside only reading it.
 
-Ours: every DuckDB view folded by `projections.live.rebuild` in its own process, up to the last checkpoint. Bare: the
-fastest way to read the same stream with the bare client, which only counts. In turns; the ratio is that of the
-medians. `--events N` (KLEDGER_BENCH_EVENTS), `--memory` (KLEDGER_BENCH_MEMORY=1) also compares the peak memory
-with that at five times the events. For a profile see `bench/profile.py`.
+Three logs: the plain history of one owner (bench/corpus.py), the mixed one of 500 owners, sealed as a node seals it
+(bench/mixed.py), and events about memories alone, in clear and sealed. Ours: every DuckDB view folded by
+`projections.live.rebuild` in its own process, up to the last checkpoint. Bare: the fastest way to read the same stream
+with the bare client, which only counts. All in turns; a ratio is that of the medians. `--events N`
+(KLEDGER_BENCH_EVENTS), `--memory` (KLEDGER_BENCH_MEMORY=1) also compares the peak memory with that at five times the
+events. For a profile see `bench/profile.py`.
 """
 
 from __future__ import annotations
@@ -16,9 +18,9 @@ import re
 import statistics
 import tempfile
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -28,19 +30,25 @@ from nats.aio.client import Client
 
 from bench.append import bare_client
 from bench.corpus import history
+from bench.mixed import MixedHistory, profile_history
 from bench.read import REQUEST, bare_inbox
 from ledger.broker.access import BrokerAccess
 from ledger.broker.server import EmbeddedServer
 from ledger.broker.stream_setup import ensure_stream
 from ledger.event import NewEvent
+from ledger.privacy.vault_jetstream import JetStreamVault, ensure_keys_bucket
 from ledger.store.jetstream import JetStreamLedger
+from ledger.stream import Ledger
+from producers.operations.sealing import PersonsOf, SealingLedger
 from projections.live.files import discard
 from projections.live.rebuild import Rebuilt, rebuild_in_own_process
 
 EVENTS = 200_000
 MORE = 5
 ROUNDS = 3
+FEWER = 4  # as many events about memories alone
 APPEND = 10_000
+MASTER = bytes(32)
 LOOK_EVERY_S = 0.02
 
 
@@ -56,16 +64,27 @@ async def broker(directory: Path) -> AsyncIterator[BrokerAccess]:
         await server.stop()
 
 
-async def append(access: BrokerAccess, events: Iterator[NewEvent], count: int) -> None:
-    """Append the next `count` events to the log."""
-    ledger = await JetStreamLedger.connect(access)
-    try:
+async def append(
+    access: BrokerAccess, events: Iterator[NewEvent], count: int, persons_of: PersonsOf | None = None
+) -> None:
+    """Append the next `count` events to the log; with `persons_of`, what belongs to persons is sealed."""
+    async with contextlib.AsyncExitStack() as stack:
+        ledger: Ledger = await JetStreamLedger.connect(access)
+        stack.push_async_callback(ledger.close)
+        if persons_of is not None:
+            await ensure_keys_bucket(access)
+            vault = await JetStreamVault.open(access, MASTER)
+            stack.push_async_callback(vault.close)
+            ledger = SealingLedger(ledger, vault, persons_of)
         while count:
             part = list(islice(events, min(APPEND, count)))
             await ledger.append_many(part)
             count -= len(part)
-    finally:
-        await ledger.close()
+
+
+async def nobody(_org: str, _items: Sequence[str]) -> Mapping[str, Sequence[str]]:
+    """No item belongs to a person."""
+    return {}
 
 
 async def bare_read(client: Client, name: str, count: int) -> float:
@@ -84,20 +103,22 @@ class Measured:
     peak: int | None
 
 
-async def rebuild(access: BrokerAccess, path: Path) -> Measured:
-    """Rebuild every view into a temporary file."""
+async def rebuild(access: BrokerAccess, path: Path, refused: int = 0, master: bytes = b"") -> Measured:
+    """Rebuild every view into a temporary file. `refused` events are made to be refused; `master` opens sealed ones."""
     peak: list[int] = []
     watching = asyncio.create_task(watch_memory(peak))
     began = time.perf_counter()
     try:
-        rebuilt = await rebuild_in_own_process(access, path, None)
+        rebuilt = await rebuild_in_own_process(access, path, None, master=master)
         seconds = time.perf_counter() - began
     finally:
         watching.cancel()
         await asyncio.gather(watching, return_exceptions=True)
         discard(path)
-    if rebuilt.refused:
-        raise RuntimeError(f"{rebuilt.refused} of {rebuilt.events} generated events were refused: nothing is compared")
+    if rebuilt.refused != refused:
+        raise RuntimeError(
+            f"{rebuilt.refused} of {rebuilt.events} events were refused, not {refused}: nothing is compared"
+        )
     return Measured(rebuilt, seconds, max(peak, default=None))
 
 
@@ -124,50 +145,108 @@ def rebuild_processes() -> Iterator[Path]:
                 yield process
 
 
+@dataclass(slots=True)
+class Log:
+    """A log in a broker of its own, and what was measured of it."""
+
+    name: str
+    events: int
+    access: BrokerAccess
+    client: Client
+    ahead: Iterator[NewEvent]
+    mixed: MixedHistory | None = None
+    sealed: PersonsOf | None = None
+    raw: list[float] = field(default_factory=list)
+    ours: list[Measured] = field(default_factory=list)
+
+    async def append(self, count: int) -> None:
+        await append(self.access, self.ahead, count, self.sealed)
+
+    async def measure(self, directory: Path) -> Measured:
+        refused, master = self.mixed.refused if self.mixed else 0, MASTER if self.sealed else b""
+        return await rebuild(self.access, directory / "rebuilt.duckdb", refused, master)
+
+
+async def _logs(events: int, directory: Path, stack: contextlib.AsyncExitStack) -> list[Log]:
+    """The logs, each with its events."""
+    mixed, memories = MixedHistory(events * MORE), max(1, events // FEWER)
+    logs = []
+    for name, count, ahead, sealed in (
+        ("plain", events, history(events * MORE), None),
+        ("mixed", events, iter(mixed), mixed.persons_of),
+        ("memories", memories, profile_history(memories), None),
+        ("memories sealed", memories, profile_history(memories), nobody),
+    ):
+        access = await stack.enter_async_context(broker(directory / name.replace(" ", "-")))
+        client = await bare_client(access, "admin")
+        stack.push_async_callback(client.close)
+        log = Log(name, count, access, client, ahead, mixed if name == "mixed" else None, sealed)
+        await log.append(count)
+        logs.append(log)
+    return logs
+
+
 async def measure(events: int, memory: bool) -> list[dict[str, Any]]:
     """Read and rebuild in turns. Returns the rows."""
     with tempfile.TemporaryDirectory(prefix="kledger-bench-") as directory:
-        async with broker(Path(directory) / "broker") as access:
-            events_ahead = history(events * MORE)
-            await append(access, events_ahead, events)
-            file = Path(directory) / "rebuilt.duckdb"
-            client = await bare_client(access, "admin")
-            try:
-                await bare_read(client, "warm", min(events, 10_000))
-                raw, ours = [], []
-                for turn in range(ROUNDS):
-                    raw.append(await bare_read(client, f"bare{turn}", events))
-                    ours.append(await rebuild(access, file))
-            finally:
-                await client.close()
-            rows = [_rate_row(events, ours, raw)]
+        async with contextlib.AsyncExitStack() as stack:
+            logs = await _logs(events, Path(directory), stack)
+            for log in logs:
+                await bare_read(log.client, "warm", min(log.events, 10_000))
+            for turn in range(ROUNDS):
+                for log in logs:
+                    log.raw.append(await bare_read(log.client, f"bare{turn}", log.events))
+                    log.ours.append(await log.measure(Path(directory)))
+            plain, mixed, *memories = logs
+            rows = [_rate_row("rebuild of every DuckDB view", plain, ">= 0.7")]
+            rows.append(_rate_row("rebuild of a mixed log, half of its owners sealed", mixed, ">= 0.5"))
+            rows += [_beside_plain_row(log, plain) for log in memories]
             if memory:
-                await append(access, events_ahead, events * (MORE - 1))
-                rows.append(_memory_row(events, ours, await rebuild(access, file)))
+                for log in (plain, mixed):
+                    await log.append(events * (MORE - 1))
+                    rows.append(_memory_row(log.name, events, log.ours, await log.measure(Path(directory))))
             return rows
 
 
-def _rate_row(events: int, ours: list[Measured], raw: list[float]) -> dict[str, Any]:
-    mine, bare = statistics.median(one.rebuilt.rate for one in ours), statistics.median(raw)
-    whole = statistics.median(one.seconds for one in ours)
+def _rate(log: Log) -> float:
+    return statistics.median(one.rebuilt.rate for one in log.ours)
+
+
+def _rate_row(row: str, log: Log, target: str) -> dict[str, Any]:
+    mine, bare = _rate(log), statistics.median(log.raw)
+    whole = statistics.median(one.seconds for one in log.ours)
     return {
-        "row": "rebuild of every DuckDB view",
+        "row": row,
         "ours": mine,
         "raw": bare,
         "unit": "events/s",
         "ratio": mine / bare,
-        "target": ">= 0.3",
-        "note": f"bare: reading alone, inbox, {REQUEST:,} a request; {events:,} events of 1 KB, medians of {ROUNDS}; "
-        f"{whole:.1f} s with process start and digest",
+        "target": target,
+        "note": f"bare: reading alone, inbox, {REQUEST:,} a request; {log.events:,} events of 1 KB, medians of "
+        f"{ROUNDS}; {whole:.1f} s with process start and digest",
     }
 
 
-def _memory_row(events: int, few: list[Measured], many: Measured) -> dict[str, Any]:
+def _beside_plain_row(log: Log, plain: Log) -> dict[str, Any]:
+    """Events about memories, beside the rebuild of the plain log in the same run."""
+    return {
+        "row": f"rebuild of events about {log.name} alone",
+        "ours": _rate(log),
+        "raw": _rate(plain),
+        "unit": "events/s",
+        "ratio": _rate(log) / _rate(plain),
+        "target": ">= 0.5",
+        "note": f"raw: our rebuild of the plain log; {log.events:,} events of 1.3 KB, read bare at "
+        f"{statistics.median(log.raw):,.0f}/s, medians of {ROUNDS}",
+    }
+
+
+def _memory_row(log: str, events: int, few: list[Measured], many: Measured) -> dict[str, Any]:
     peaks = [one.peak for one in few if one.peak is not None]
     known = bool(peaks) and many.peak is not None
     mine, base = (many.peak or 0) / 2**20, max(peaks, default=0) / 2**20
     return {
-        "row": f"rebuild, peak memory at {MORE} times the events",
+        "row": f"rebuild of the {log} log, peak memory at {MORE} times the events",
         "ours": mine if known else None,
         "raw": base if known else None,
         "unit": "MiB",

@@ -80,7 +80,11 @@ class BareEngine:
 
     async def ask(self, query: str) -> None:
         """One hybrid query, whose answer has the ids."""
-        self._shard.query(self._requests[query])
+        self.hits(query)
+
+    def hits(self, query: str) -> list[edge.ScoredPoint]:
+        """What one hybrid query finds."""
+        return self._shard.query(self._requests[query])
 
     def optimize(self) -> None:
         """Build the indexes that make search fast."""

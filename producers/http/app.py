@@ -36,6 +36,7 @@ from producers.http.routes import (
     sessions,
     slims,
 )
+from producers.http.routes.direct import DirectSearch
 from producers.http.web_mount import PagesAtNode
 from producers.operations.desk import Desk
 from producers.operations.own_writes import NOTHING, OwnWrites
@@ -85,7 +86,7 @@ def create_app(
         app.router.routes.extend(people.routes)
     errors.install(app)
     admission = Admission(tokens, limits, counted, on_loopback)
-    app.add_middleware(Guard, metrics=counted, admission=admission)
+    app.add_middleware(Guard, metrics=counted, admission=admission, direct=DirectSearch(app, app.router.routes))
     describe(app)
     return app
 

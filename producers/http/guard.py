@@ -11,6 +11,7 @@ from ledger.runtime import tracing
 from producers.http import errors
 from producers.http.admission import Admission
 from producers.http.metrics import Metrics
+from producers.http.routes.direct import DirectSearch
 
 _NO_ROUTE = "none"
 
@@ -18,10 +19,11 @@ _NO_ROUTE = "none"
 class Guard:
     """The outermost layer of the app."""
 
-    def __init__(self, app: ASGIApp, metrics: Metrics, admission: Admission) -> None:
+    def __init__(self, app: ASGIApp, metrics: Metrics, admission: Admission, direct: DirectSearch) -> None:
         self.app = app
         self.metrics = metrics
         self.admission = admission
+        self.direct = direct
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -48,7 +50,8 @@ class Guard:
         with tracing.door(scope["method"], _traceparent(scope)) as span:
             try:
                 self.admission.let_in(scope)
-                await self.app(scope, take, answer)
+                found = await self.direct.answer(scope, take) if self.direct.takes(scope) else None
+                await (self.app if found is None else found)(scope, take, answer)
             except LedgerError as error:
                 await errors.answer(error)(scope, receive, answer)
             except Exception as error:

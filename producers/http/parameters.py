@@ -109,7 +109,8 @@ class Seen:
     degraded: list[Degraded]
 
 
-async def _seen(request: Request, caller: Who) -> Seen:
+async def seen_of(request: Request, caller: Who) -> Seen:
+    """What this reader wrote or says it has seen. Raises InvalidPayload."""
     own: OwnWrites = request.app.state.own_writes
     written, stated = own.of(writer_of(request, caller)), seen_by(request)
     if stated:
@@ -120,7 +121,7 @@ async def _seen(request: Request, caller: Who) -> Seen:
     return Seen(written, degraded)
 
 
-Own = Annotated[Seen, Depends(_seen)]
+Own = Annotated[Seen, Depends(seen_of)]
 
 
 async def _freshness(

@@ -40,8 +40,6 @@ LEAST_CANDIDATES = 20
 RECENT = 5
 MOST_FLOORS = 1_000
 """Callers whose floor is remembered until an item changes."""
-_STORED_AS = {"id": "item_id"}
-"""Columns of an item that have another name in the vector store."""
 _COUNTED_UPTO = 20_000
 """More items than this raise the floor no more."""
 
@@ -55,7 +53,8 @@ class Asked:
 
     With `since`, a log position, the RECENT best versions made after it are candidates too. `layers` reads these alone.
     `explain` is called with why the results are what they are. Each path has `candidates` at least: where `readable`
-    leaves many out, more are needed. `only` names columns of an item: id, owner, visibility.
+    leaves many out, more are needed. `only` names columns of an item (owner, visibility); `versions` are the
+    positions that made the only versions which may be found.
     """
 
     org: str
@@ -69,6 +68,7 @@ class Asked:
     readable: Readable | None = None
     lacking: Callable[[Degraded], None] | None = None
     only: Only | None = None
+    versions: Sequence[int] | None = None
     min_match: float = 0.0
     since: int | None = None
     layers: Collection[RecallLayer] | None = None
@@ -186,8 +186,14 @@ class Searcher:
         if asked.paths == "recency":
             return []
         most = max(asked.candidates, 2 * asked.top_k)
-        only = {_STORED_AS.get(field, field): values for field, values in (asked.only or {}).items()}
-        options = SearchOptions(list(asked.visible), list(asked.types or []), most, asked.as_of, only)
+        options = SearchOptions(
+            list(asked.visible),
+            list(asked.types or []),
+            most,
+            asked.as_of,
+            dict(asked.only or {}),
+            versions=asked.versions,
+        )
         answer = await self._feed.search(asked.query, options, asked.paths)
         if answer.lacking is not None and asked.lacking is not None:
             reason = f"{answer.lacking}: the answer goes by words and freshness; see /health for the endpoint"
@@ -210,8 +216,8 @@ class Searcher:
         items: Sequence[Known | Then]
         if asked.as_of is not None or recent:
             only, wanted = asked.only or {}, list(asked.types or [])
-            visible = list(asked.visible)
-            items = await self._view.ask(items_then, asked.org, visible, wanted, positions, asked.as_of, recent, only)
+            about = (asked.org, list(asked.visible), wanted, positions, asked.as_of, recent, only, asked.versions)
+            items = await self._view.ask(items_then, *about)
         else:
             items = await self._cache().active(asked.org, positions)
         if short := [item.standing().item_id for item in items if item.is_short]:
@@ -227,7 +233,8 @@ class Searcher:
         found = await self._view.ask(neighbours, asked.org, list(asked.visible), traces, asked.as_of)
         here = {item.at for item in items}
         others = await self._items_of(asked, sorted({each.at for each in found} - here))
-        more = [item for item in others if _fits(item.shown(), asked)]
+        versions = None if asked.versions is None else frozenset(asked.versions)
+        more = [item for item in others if _fits(item.shown(), asked) and (versions is None or item.at in versions)]
         beside: dict[str, list[tuple[str, bool]]] = {}
         for each in found:
             beside.setdefault(each.item_id, []).append((each.hit, each.follows))
@@ -349,6 +356,7 @@ def items_then(
     as_of: int | None,
     recent: int,
     only: Only | None = None,
+    versions: Sequence[int] | None = None,
 ) -> list[Then]:
     """The items of these versions, and the `recent` latest items, as of a position (None: now).
 
@@ -358,12 +366,13 @@ def items_then(
     # One bound value: the driver takes about 0.1 ms for each.
     narrowed = {field: values for field, values in (only or {}).items() if values}
     parameters = orjson.dumps(
-        {"tenant": org, "visible": visible, "wanted": types}
+        {"tenant": org, "visible": visible, "wanted": types, "versions": list(versions or ())}
         | {f"only_{field}": values for field, values in narrowed.items()}
     ).decode()
     where = f"""org = params.tenant AND status = 'active' AND NOT erased
         AND {"TRUE" if EVERYTHING in visible else read_by("params.visible")}
         AND (len(params.wanted) = 0 OR list_has_any(types, params.wanted))
+        {"" if versions is None else "AND version_position IN (SELECT unnest(versions) FROM params)"}
         {"".join(f"AND {field} IN (SELECT unnest(only_{field}) FROM params)" for field in narrowed)}"""
     queries = []
     if version_positions:
@@ -380,7 +389,7 @@ def items_then(
         f',"{name}":["VARCHAR"]' for name in ("visible", "wanted", *(f"only_{field}" for field in narrowed))
     )
     statement = f"""WITH params AS (
-        SELECT unnest(from_json($1, '{{"tenant":"VARCHAR"{lists}}}'))
+        SELECT unnest(from_json($1, '{{"tenant":"VARCHAR","versions":["BIGINT"]{lists}}}'))
     ) {" UNION ".join(queries)}"""
     return [
         Then(item_of(row), row["version_position"], datetime.fromtimestamp(row["updated_at"] / 1e6, UTC))

@@ -54,11 +54,12 @@ class Canary:
                 log.warning("the vectors could not be examined", error=str(error))
 
     async def look(self) -> None:
-        """Examine a random sample of versions."""
+        """Examine a random sample of versions. Raises VectorProcessGone."""
         async with self._feed.turn:
-            applied = self._feed.applied
+            # Together: a process that replaces one which was killed meanwhile has not been fed this far.
+            client, applied = self._feed.client, self._feed.applied
             some = await self._view.ask(_some, self._feed.org, applied, CANARIES)
-            wrong = await self._feed.client.examine(some, searched=len(some))
+            wrong = await client.examine(some, searched=len(some))
             if wrong:  # while the lock is held, so that a renewal after it clears the finding
                 self.report(wrong)
 

@@ -316,7 +316,7 @@ class Engine:
         return function(*arguments)
 
     def _query_vector(self, query: str, paths: Paths) -> Vector | None:
-        return None if paths == "keyword" else self._hashed().vectors([query])[0]
+        return None if paths == "keyword" else self._hashed().query(query)
 
     def _hashed(self) -> HashedEmbedder:
         if not isinstance(self._embedder, HashedEmbedder):

@@ -32,16 +32,17 @@ async def examined(feed: VectorFeed, view: View) -> dict[str, Any]:
     positions = await view.ask(_positions, feed.org, feed.applied)
     for at in range(0, len(positions), _AT_ONCE):
         async with feed.turn:  # for one slice at a time, so that new items are indexed between two
-            stores = await view.ask(versions, feed.org, feed.applied, positions[at : at + _AT_ONCE])
-            wrong += await feed.client.examine(stores, searched=_SEARCHED_LATER if at else _SEARCHED)
+            client, applied = feed.client, feed.applied  # together: see Canary.look
+            stores = await view.ask(versions, feed.org, applied, positions[at : at + _AT_ONCE])
+            wrong += await client.examine(stores, searched=_SEARCHED_LATER if at else _SEARCHED)
     async with feed.turn:
-        applied = feed.applied
+        client, applied = feed.client, feed.applied
         positions = await view.ask(_positions, feed.org, applied)
-        status = await feed.client.status()
+        status = await client.status()
         if status["count"] != len(positions):
             wrong.append(f"the vectors hold {status['count']} versions, the view {len(positions)}")
         try:
-            digest = await feed.client.digest()
+            digest = await client.digest()
         except VectorsDamaged as error:
             digest = None
             wrong.append(error.message)

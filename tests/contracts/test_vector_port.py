@@ -15,6 +15,7 @@ from qdrant_client import QdrantClient
 
 from kledger.contract.words import EVERYTHING
 from projections.vectors.embedding.hashed import DIMENSIONS, hashed_vectors
+from projections.vectors.store import edge_names
 from projections.vectors.store.edge import EdgeStore
 from projections.vectors.store.port import Awaiting, Found, Point, SearchOptions, VectorStore, point_id
 from projections.vectors.store.server import ServerStore
@@ -201,6 +202,22 @@ def test_only_the_asked_types_are_found(store: VectorStore) -> None:
     store.upsert([a_point("a", types=["tool", "plan"]), a_point("b", types=["strategy"], position=2)])
     assert ids(ask(store, types=["plan", "usecase"])) == ["a"]
     assert sorted(ids(ask(store))) == ["a", "b"]
+
+
+def test_only_the_versions_that_are_named_are_found(store: VectorStore) -> None:
+    store.upsert([a_point(f"item-{n}", position=n + 1) for n in range(40)])
+    assert {each.valid_from for each in ask(store, versions=[2, 3, 4])} == {2, 3, 4}
+
+
+def test_versions_are_named_however_few_of_them_are_remembered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(edge_names, "MOST", 3)
+    store = EdgeStore(tmp_path, "m", DIMENSIONS)
+    store.upsert([a_point(f"item-{n}", position=n + 1) for n in range(10)])
+    for _ in range(2):
+        assert sorted(ids(ask(store, limit=10))) == [f"item-{n}" for n in range(10)]
+    store.erase(["item-0"])
+    assert "item-0" not in ids(ask(store, limit=10))
+    store.close()
 
 
 def test_the_limit_holds_for_each_path(store: VectorStore) -> None:

@@ -1,10 +1,13 @@
-"""Vectors that begin anew while they are examined: what was missed meanwhile is no damage."""
+"""Vectors that begin anew, or whose process is killed, while they are examined: what is missing then is no damage."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+import os
+import signal
+from collections.abc import AsyncIterator, Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -65,6 +68,36 @@ async def test_vectors_that_begin_anew_while_they_are_examined_are_not_damaged(
     await fed.canary.look()
     assert fed.canary.damage is None
     assert (await fed.status())["count"] == 20
+
+
+async def test_a_process_that_is_killed_while_its_vectors_are_examined_leaves_no_damage(
+    fed: VectorFeed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asking, go_on, ask = asyncio.Event(), asyncio.Event(), View.ask
+
+    async def slowly(self: View, question: Callable[..., Any], *about: Any) -> Any:
+        answer = await ask(self, question, *about)
+        asking.set()
+        await go_on.wait()
+        return answer
+
+    killed = fed.client
+    # The process that comes next has nothing of what this one has, as if none of it was durable.
+    fed._settings = Settings(str(tmp_path / "nothing yet"))
+    with monkeypatch.context() as patched:
+        patched.setattr(View, "ask", slowly)
+        looking = asyncio.create_task(fed.canary.look())
+        await asking.wait()
+        os.kill(killed.pid, signal.SIGKILL)
+        async with asyncio.timeout(PATIENCE):
+            await fed._view.until(lambda: fed.client is not killed)
+        go_on.set()
+        with pytest.raises(VectorProcessGone):
+            await looking
+    assert fed.canary.damage is None
+    await fed.wait_for(20, PATIENCE)
+    await fed.canary.look()
+    assert fed.canary.damage is None
 
 
 async def test_vectors_begin_anew_once_though_two_see_to_it(fed: VectorFeed, monkeypatch: pytest.MonkeyPatch) -> None:

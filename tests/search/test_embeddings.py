@@ -13,7 +13,7 @@ import pytest
 from ledger.broker.connection import BrokerConnection
 from ledger.broker.server import EmbeddedServer
 from projections.vectors.embedding.embeddings import MAX_CHARACTERS, HashedEmbedder, OpenAIEmbedder
-from projections.vectors.embedding.hashed import DIMENSIONS, hashed_vectors
+from projections.vectors.embedding.hashed import DIMENSIONS, hashed_vectors, query_vector
 from projections.vectors.embedding.kept import EmbeddingKey, EmbeddingStore, KeptEmbedder, MemoryEmbeddings
 from projections.vectors.embedding.kept_jetstream import (
     DIGEST,
@@ -238,3 +238,20 @@ async def test_a_damaged_embedding_is_noticed_and_paid_for_again(
     assert third.paid_texts == 0, "what was paid for again is kept whole"
     await connection.close()
     await server.stop()
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "",
+        "the",
+        "how do I merge a branch",
+        "压缩 一个文件 tar",
+        "Ｇｉｔ ß é_x 3rd",
+        f"{'x' * 90} merge",
+        "merge merge merge",
+    ],
+)
+def test_the_vector_of_a_query_is_that_of_the_text(query: str) -> None:
+    for _ in range(2):  # its words are remembered the second time
+        assert np.abs(query_vector(query) - hashed_vectors([query])[0]).max() < 1e-6

@@ -123,6 +123,20 @@ def test_no_file_of_frequencies_outlives_an_erasure(tmp_path: Path) -> None:
     assert found is None or plain(found[0]) == {}
 
 
+def test_a_file_that_counts_other_readers_of_a_version_is_as_none(tmp_path: Path) -> None:
+    store = EdgeStore(tmp_path, "m", 8)
+    (folder,) = tmp_path.iterdir()
+    terms = document_terms(WORDS[0], "")
+    store.upsert([Point("one", 1, 1, ["team:a"], ["tool"], "user:ann", None, terms)])
+    store.set_checkpoint(1)
+    keep(folder, store._frequencies, 1)
+    store.upsert([Point("one", 1, 2, ["public"], ["tool"], "user:ann", None, terms, valid_from=1)])
+    store.set_checkpoint(2)
+    # The process is killed here: what starts next has the points and the file.
+    assert plain(frequencies_of(store._shard, folder)[0]) == counted_anew(store, tmp_path)
+    store.close()
+
+
 @pytest.mark.parametrize("damage", ["cut", "zeroed", "empty", "other"])
 def test_a_damaged_file_of_frequencies_is_as_none(tmp_path: Path, damage: str) -> None:
     frequencies = Frequencies()

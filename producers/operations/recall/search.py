@@ -29,13 +29,13 @@ from producers.operations.recording import is_recorded
 from projections.search.ask import LEAST_CANDIDATES, Asked
 from projections.search.explained import chosen_of
 from projections.views.knowledge import ask
-from projections.views.knowledge.listing import Wanted, wanted_among, wanted_ids
+from projections.views.knowledge.listing import Wanted, wanted_among, wanted_versions
 
 RECALL_PATIENCE = 2.0
 """Seconds that an answer waits for its recall, where it has to; after that it is given without one."""
 
 NAMED = 10_000
-"""Items that a narrowed search hands to the paths by name; where the filters leave more, it looks among the best."""
+"""Items that a narrowed search hands to the paths one by one; where the filters leave more, it looks among the best."""
 NARROWED = (200, 4_000)
 """Candidates of each path among which it looks then, at first and where these are too few."""
 
@@ -93,7 +93,9 @@ async def search(
     least = await desk.searcher.floor(desk.org, caller.searched_scopes()) if min_match is None else min_match
 
     moment = None if among is None else await moment_of(desk, as_of, then)
-    named = None if among is None else await desk.view.ask(wanted_ids, desk.org, caller, among, NAMED, then, moment)
+    named = (
+        None if among is None else await desk.view.ask(wanted_versions, desk.org, caller, among, NAMED, then, moment)
+    )
 
     async def readable(ids: list[str]) -> set[str]:
         if among is not None:
@@ -124,7 +126,8 @@ async def search(
             # Items that are no longer readable stay hidden.
             readable=None if then is None and among is None else readable,
             lacking=freshness.note,
-            only={"owner": [] if owner is None else [owner], "visibility": visibility, "id": named or ()},
+            only={"owner": [] if owner is None else [owner], "visibility": visibility},
+            versions=named or None,
             explain=told.append if explain else None,
             candidates=candidates,
         )

@@ -10,7 +10,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from projections.vectors.embedding.hashed import DIMENSIONS, MODEL, hashed_vectors
+from projections.vectors.embedding.hashed import DIMENSIONS, MODEL, hashed_vectors, query_vector
 from projections.vectors.embedding.weights import HASHED_VECTOR_WEIGHT, SENTENCE_VECTOR_WEIGHT
 from projections.vectors.errors import EmbeddingFailed
 
@@ -55,6 +55,10 @@ class HashedEmbedder:
     def vectors(self, texts: Sequence[str]) -> Vectors:
         """The same, synchronously."""
         return hashed_vectors(texts, self.dimensions)
+
+    def query(self, text: str) -> NDArray[np.float32]:
+        """The vector of one short text."""
+        return query_vector(text, self.dimensions)
 
 
 class OpenAIEmbedder:

@@ -7,13 +7,15 @@ of the same fact, not paraphrases.
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Sequence
-from functools import cache
+from functools import cache, lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 
-from projections.vectors.tokens import STOP_WORDS, normalise
+from projections.vectors.tokens import CJK, STOP_WORDS, normalise
 
 DIMENSIONS = 512
 MODEL = "hashed-ngrams-1"  # increment when the vectors change: another model name is another store
@@ -21,6 +23,9 @@ MODEL = "hashed-ngrams-1"  # increment when the vectors change: another model na
 _OTHER, _LETTER, _CJK = 0, 1, 2
 _CJK_RANGES = ((0x3040, 0x30FF), (0x3400, 0x4DBF), (0x4E00, 0x9FFF), (0xF900, 0xFAFF), (0xAC00, 0xD7AF))
 _CJK_PAIR_WEIGHT = 0.5
+_PIECES = re.compile(rf"[{CJK}]+|[^\W_{CJK}]+")
+_LONG = 64
+"""Characters of a run of letters that is hashed anew each time."""
 
 
 def hashed_vectors(texts: Sequence[str], dimensions: int = DIMENSIONS) -> NDArray[np.float32]:
@@ -43,6 +48,36 @@ def hashed_vectors(texts: Sequence[str], dimensions: int = DIMENSIONS) -> NDArra
     length = np.linalg.norm(dense, axis=1, keepdims=True)
     out[:] = dense / np.where(length > 0, length, 1.0)
     return out
+
+
+def query_vector(text: str, dimensions: int = DIMENSIONS) -> NDArray[np.float32]:
+    """The vector of one short text, as `hashed_vectors` has it up to the last digits, in a third of the time.
+
+    A query has a few words, which other queries have as well: each is hashed once.
+    """
+    strengths: dict[int, float] = {}
+    for piece in _PIECES.finditer(normalise(text)):
+        run = piece.group()
+        if len(run) > _LONG:
+            return np.asarray(hashed_vectors([text], dimensions)[0], np.float32)
+        for feature, weight in _features_of_run(run):
+            strengths[feature] = strengths.get(feature, 0.0) + weight
+    places: dict[int, float] = {}
+    for feature in sorted(strengths):  # whatever the order of the words: sums of floats depend on it
+        place, strength = (feature >> 1) % dimensions, math.sqrt(strengths[feature])
+        places[place] = places.get(place, 0.0) + (strength if feature & 1 else -strength)
+    length = math.sqrt(math.fsum(value * value for value in places.values()))
+    out = np.zeros(dimensions, np.float32)
+    for place, value in places.items():
+        out[place] = value / (length if length > 0 else 1.0)
+    return out
+
+
+@lru_cache(maxsize=1 << 15)
+def _features_of_run(run: str) -> tuple[tuple[int, float], ...]:
+    """The features of a run of letters, or of characters of a script without spaces, with their weights."""
+    features, weights, _ = _features([run])
+    return tuple(zip(features.tolist(), weights.tolist(), strict=True))
 
 
 def _features(

@@ -60,7 +60,8 @@ class SearchOptions:
     """What a search may find: the `limit` best of each path.
 
     A version needs one of `visible_scopes`: none finds nothing, EVERYTHING among them finds all. Empty `types` means
-    any; `only` filters further; with `since`, versions made after that position alone. With `as_of`, the versions valid
+    any; `only` filters further; with `since`, versions made after that position alone; with `versions`, those that the
+    events at these positions made. With `as_of`, the versions valid
     at that position (valid_from <= as_of < valid_to), else those valid now.
     """
 
@@ -70,6 +71,7 @@ class SearchOptions:
     as_of: int | None = None
     only: Only = field(default_factory=dict)
     since: int | None = None
+    versions: Sequence[int] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -46,6 +46,8 @@ _INDEXES = {
     "now": _KEYWORD,
     "scopes": _KEYWORD,
     "types": _KEYWORD,
+    "owner": _KEYWORD,
+    "visibility": _KEYWORD,
     "valid_from": _INTEGER,
     "valid_to": _INTEGER,
     "retired": _INTEGER,
@@ -298,6 +300,9 @@ def _filter(options: SearchOptions) -> models.Filter:
     if options.types:
         must.append(_any("types", options.types))
     must += [_any(field, values) for field, values in options.only.items() if values]
+    if options.versions is not None:
+        made = models.MatchAny(any=list(options.versions))
+        must.append(models.FieldCondition(key="valid_from", match=made))
     return models.Filter(must=must)
 
 

@@ -88,7 +88,7 @@ def wanted_among(
     return {item_id for (item_id,) in rows}
 
 
-def wanted_ids(
+def wanted_versions(
     cursor: duckdb.DuckDBPyConnection,
     org: str,
     caller: Caller,
@@ -96,11 +96,12 @@ def wanted_ids(
     most: int,
     as_of: int | None = None,
     moment: datetime | None = None,
-) -> list[str] | None:
-    """The ids of the items that the caller sees and wants; None where they are more than `most`."""
+) -> list[int] | None:
+    """The positions that made the versions of what the caller sees and wants; None where they are more than `most`."""
     selection = selected(cursor, org, caller, wanted, as_of, moment)
-    rows = cursor.execute(f"SELECT k.id {selection.matching()} LIMIT {int(most) + 1}", selection.values).fetchall()
-    return [item_id for (item_id,) in rows] if len(rows) <= most else None
+    question = f"SELECT k.version_position {selection.matching()} LIMIT {int(most) + 1}"
+    rows = cursor.execute(question, selection.values).fetchall()
+    return [position for (position,) in rows] if len(rows) <= most else None
 
 
 def selected(
