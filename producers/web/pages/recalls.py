@@ -22,9 +22,13 @@ MOST_COMPARED = 8
 
 
 async def recalls(_: Site, visit: Visit) -> Response:
-    """The caller's recalls, the latest first."""
-    listed = await visit.ledger.recalls.list(limit=PAGE, before=visit.number("before", 0) or None)
-    return page(visit, "recalls.html", recalls=listed)
+    """The caller's recalls, the latest first; `looks`: the looks at pages in place of them."""
+    looks = visit.one_of("looks", ("1",), "")
+    listed, others = await asyncio.gather(
+        visit.ledger.recalls.list(limit=PAGE, before=visit.number("before", 0) or None, counts=not looks),
+        visit.ledger.recalls.list(limit=1, counts=bool(looks)),
+    )
+    return page(visit, "recalls.html", recalls=listed, looks=looks, others=others["total"])
 
 
 async def recall(_: Site, visit: Visit) -> Response:
