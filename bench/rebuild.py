@@ -1,10 +1,12 @@
 """Rebuild benchmark: speed and memory of rebuilding the views from the log, beside only reading it.
 
-Ours: every DuckDB view folded by `projections.live.rebuild` in its own process, up to the last checkpoint. Bare: the
-fastest way to read the same stream with the bare client, which only counts. In turns; the ratio is that of the
-medians. Then the same from the archive (ledger/archive), which was written before, and its bytes beside the log's.
-`--events N` (KLEDGER_BENCH_EVENTS), `--memory` (KLEDGER_BENCH_MEMORY=1) also compares the peak memory with that at five
-times the events. For a profile see `bench/profile.py`.
+Three logs: the plain history of one owner (bench/corpus.py), the mixed one of 500 owners, sealed as a node seals it
+(bench/mixed.py), and events about memories alone, in clear and sealed. Ours: every DuckDB view folded by
+`projections.live.rebuild` in its own process, up to the last checkpoint. Bare: the fastest way to read the same stream
+with the bare client, which only counts. Plain and mixed are rebuilt from an archive (ledger/archive) as well, whose
+bytes are told beside the log's. All in turns; a ratio is that of the medians. `--events N` (KLEDGER_BENCH_EVENTS),
+`--memory` (KLEDGER_BENCH_MEMORY=1) also compares the peak memory with that at five times the events. For a profile see
+`bench/profile.py`.
 """
 
 from __future__ import annotations
@@ -17,9 +19,9 @@ import re
 import statistics
 import tempfile
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -29,6 +31,7 @@ from nats.aio.client import Client
 
 from bench.append import bare_client
 from bench.corpus import history
+from bench.mixed import MixedHistory, profile_history
 from bench.read import REQUEST, bare_inbox
 from ledger.broker.access import BrokerAccess
 from ledger.broker.server import EmbeddedServer
@@ -36,7 +39,10 @@ from ledger.broker.stream_setup import ensure_stream
 from ledger.event import NewEvent
 from ledger.integrity.notary import Notary
 from ledger.integrity.notary_start import NotaryFiles
+from ledger.privacy.vault_jetstream import JetStreamVault, ensure_keys_bucket
 from ledger.store.jetstream import JetStreamLedger
+from ledger.stream import Ledger
+from producers.operations.sealing import PersonsOf, SealingLedger
 from projections.archive.process import write_in_own_process
 from projections.archive.writing import SEGMENT_EVENTS
 from projections.live.files import discard
@@ -45,7 +51,9 @@ from projections.live.rebuild import Rebuilt, rebuild_in_own_process
 EVENTS = 200_000
 MORE = 5
 ROUNDS = 3
+FEWER = 4  # as many events about memories alone
 APPEND = 10_000
+MASTER = bytes(32)
 LOOK_EVERY_S = 0.02
 SIGNED_WITHIN_S = 600.0
 
@@ -62,16 +70,27 @@ async def broker(directory: Path) -> AsyncIterator[BrokerAccess]:
         await server.stop()
 
 
-async def append(access: BrokerAccess, events: Iterator[NewEvent], count: int) -> None:
-    """Append the next `count` events to the log."""
-    ledger = await JetStreamLedger.connect(access)
-    try:
+async def append(
+    access: BrokerAccess, events: Iterator[NewEvent], count: int, persons_of: PersonsOf | None = None
+) -> None:
+    """Append the next `count` events to the log; with `persons_of`, what belongs to persons is sealed."""
+    async with contextlib.AsyncExitStack() as stack:
+        ledger: Ledger = await JetStreamLedger.connect(access)
+        stack.push_async_callback(ledger.close)
+        if persons_of is not None:
+            await ensure_keys_bucket(access)
+            vault = await JetStreamVault.open(access, MASTER)
+            stack.push_async_callback(vault.close)
+            ledger = SealingLedger(ledger, vault, persons_of)
         while count:
             part = list(islice(events, min(APPEND, count)))
             await ledger.append_many(part)
             count -= len(part)
-    finally:
-        await ledger.close()
+
+
+async def nobody(_org: str, _items: Sequence[str]) -> Mapping[str, Sequence[str]]:
+    """No item belongs to a person."""
+    return {}
 
 
 async def bare_read(client: Client, name: str, count: int) -> float:
@@ -110,20 +129,27 @@ def bytes_in(directory: Path) -> int:
     return sum(path.stat().st_size for path in directory.rglob("*") if path.is_file())
 
 
-async def rebuild(access: BrokerAccess, path: Path, data: Path | None = None) -> Measured:
-    """Rebuild every view into a temporary file; from the archive in `data`, where one is named."""
+async def rebuild(
+    access: BrokerAccess, path: Path, refused: int = 0, master: bytes = b"", data: Path | None = None
+) -> Measured:
+    """Rebuild every view into a temporary file, from the archive in `data`, where one is named.
+
+    `refused` events are made to be refused; `master` opens sealed ones.
+    """
     peak: list[int] = []
     watching = asyncio.create_task(watch_memory(peak))
     began = time.perf_counter()
     try:
-        rebuilt = await rebuild_in_own_process(access, path, None, data=data)
+        rebuilt = await rebuild_in_own_process(access, path, None, master=master, data=data)
         seconds = time.perf_counter() - began
     finally:
         watching.cancel()
         await asyncio.gather(watching, return_exceptions=True)
         discard(path)
-    if rebuilt.refused:
-        raise RuntimeError(f"{rebuilt.refused} of {rebuilt.events} generated events were refused: nothing is compared")
+    if rebuilt.refused != refused:
+        raise RuntimeError(
+            f"{rebuilt.refused} of {rebuilt.events} events were refused, not {refused}: nothing is compared"
+        )
     return Measured(rebuilt, seconds, max(peak, default=None))
 
 
@@ -150,85 +176,153 @@ def rebuild_processes() -> Iterator[Path]:
                 yield process
 
 
+@dataclass(slots=True)
+class Log:
+    """A log in a broker of its own, and what was measured of it."""
+
+    name: str
+    events: int
+    directory: Path
+    access: BrokerAccess
+    client: Client
+    ahead: Iterator[NewEvent]
+    mixed: MixedHistory | None = None
+    sealed: PersonsOf | None = None
+    raw: list[float] = field(default_factory=list)
+    ours: list[Measured] = field(default_factory=list)
+    archived: list[Measured] = field(default_factory=list)
+
+    @property
+    def data(self) -> Path:
+        """Where its archive is, beside the broker's files."""
+        return self.directory.with_name(f"{self.directory.name}-data")
+
+    async def append(self, count: int) -> None:
+        await append(self.access, self.ahead, count, self.sealed)
+
+    async def measure(self, directory: Path, data: Path | None = None) -> Measured:
+        refused, master = self.mixed.refused if self.mixed else 0, MASTER if self.sealed else b""
+        return await rebuild(self.access, directory / "rebuilt.duckdb", refused, master, data)
+
+
+async def _logs(events: int, directory: Path, stack: contextlib.AsyncExitStack) -> list[Log]:
+    """The logs, each with its events."""
+    mixed, memories = MixedHistory(events * MORE), max(1, events // FEWER)
+    logs = []
+    for name, count, ahead, sealed in (
+        ("plain", events, history(events * MORE), None),
+        ("mixed", events, iter(mixed), mixed.persons_of),
+        ("memories", memories, profile_history(memories), None),
+        ("memories sealed", memories, profile_history(memories), nobody),
+    ):
+        place = directory / name.replace(" ", "-")
+        access = await stack.enter_async_context(broker(place))
+        client = await bare_client(access, "admin")
+        stack.push_async_callback(client.close)
+        log = Log(name, count, place, access, client, ahead, mixed if name == "mixed" else None, sealed)
+        await log.append(count)
+        logs.append(log)
+    return logs
+
+
 async def measure(events: int, memory: bool) -> list[dict[str, Any]]:
     """Read and rebuild in turns. Returns the rows."""
     with tempfile.TemporaryDirectory(prefix="kledger-bench-") as directory:
-        async with broker(Path(directory) / "broker") as access:
-            events_ahead = history(events * MORE)
-            await append(access, events_ahead, events)
-            file = Path(directory) / "rebuilt.duckdb"
-            client = await bare_client(access, "admin")
-            try:
-                await bare_read(client, "warm", min(events, 10_000))
-                raw, ours = [], []
-                data = Path(directory)
-                await archive(access, data, events)
-                archived = []
-                for turn in range(ROUNDS):
-                    raw.append(await bare_read(client, f"bare{turn}", events))
-                    ours.append(await rebuild(access, file))
-                    archived.append(await rebuild(access, file, data))
-            finally:
-                await client.close()
-            rows = [_rate_row(events, ours, raw), _archive_row(events, archived, ours, raw), _bytes_row(events, data)]
+        async with contextlib.AsyncExitStack() as stack:
+            logs = await _logs(events, Path(directory), stack)
+            for log in logs:
+                await bare_read(log.client, "warm", min(log.events, 10_000))
+            plain, mixed, *memories = logs
+            for log in (plain, mixed):
+                await archive(log.access, log.data, log.events)
+            for turn in range(ROUNDS):
+                for log in logs:
+                    log.raw.append(await bare_read(log.client, f"bare{turn}", log.events))
+                    log.ours.append(await log.measure(Path(directory)))
+                for log in (plain, mixed):
+                    log.archived.append(await log.measure(Path(directory), log.data))
+            rows = [_rate_row("rebuild of every DuckDB view", plain, ">= 0.7")]
+            rows.append(_rate_row("rebuild of a mixed log, half of its owners sealed", mixed, ">= 0.5"))
+            rows += [_archive_row(plain, ">= 0.7"), _archive_row(mixed, ">= 0.5"), _bytes_row(plain), _bytes_row(mixed)]
+            rows += [_beside_plain_row(log, plain) for log in memories]
             if memory:
-                await append(access, events_ahead, events * (MORE - 1))
-                rows.append(_memory_row(events, ours, await rebuild(access, file)))
+                for log in (plain, mixed):
+                    await log.append(events * (MORE - 1))
+                    rows.append(_memory_row(log.name, events, log.ours, await log.measure(Path(directory))))
             return rows
 
 
-def _rate_row(events: int, ours: list[Measured], raw: list[float]) -> dict[str, Any]:
-    mine, bare = statistics.median(one.rebuilt.rate for one in ours), statistics.median(raw)
-    whole = statistics.median(one.seconds for one in ours)
+def _rate(log: Log) -> float:
+    return statistics.median(one.rebuilt.rate for one in log.ours)
+
+
+def _rate_row(row: str, log: Log, target: str) -> dict[str, Any]:
+    mine, bare = _rate(log), statistics.median(log.raw)
+    whole = statistics.median(one.seconds for one in log.ours)
     return {
-        "row": "rebuild of every DuckDB view",
+        "row": row,
         "ours": mine,
         "raw": bare,
         "unit": "events/s",
         "ratio": mine / bare,
-        "target": ">= 0.3",
-        "note": f"bare: reading alone, inbox, {REQUEST:,} a request; {events:,} events of 1 KB, medians of {ROUNDS}; "
-        f"{whole:.1f} s with process start and digest",
+        "target": target,
+        "note": f"bare: reading alone, inbox, {REQUEST:,} a request; {log.events:,} events of 1 KB, medians of "
+        f"{ROUNDS}; {whole:.1f} s with process start and digest",
     }
 
 
-def _archive_row(events: int, ours: list[Measured], from_log: list[Measured], raw: list[float]) -> dict[str, Any]:
-    mine, bare = statistics.median(one.rebuilt.rate for one in ours), statistics.median(raw)
-    if {one.rebuilt.digest for one in ours} != {one.rebuilt.digest for one in from_log}:
+def _archive_row(log: Log, target: str) -> dict[str, Any]:
+    if {one.rebuilt.digest for one in log.archived} != {one.rebuilt.digest for one in log.ours}:
         raise RuntimeError("the views from the archive are not those from the log: nothing is compared")
-    read, peaks = ours[0].rebuilt.archive["events"], [one.peak for one in ours if one.peak is not None]
+    mine, bare = statistics.median(one.rebuilt.rate for one in log.archived), statistics.median(log.raw)
+    read, peaks = log.archived[0].rebuilt.archive["events"], [one.peak for one in log.archived if one.peak is not None]
     return {
-        "row": "rebuild of every DuckDB view, from the archive",
+        "row": f"rebuild of the {log.name} log, from the archive",
         "ours": mine,
         "raw": bare,
         "unit": "events/s",
         "ratio": mine / bare,
-        "target": ">= 0.7",
-        "note": f"bare: reading the log alone, as above; {read:,} of {events:,} events are archived, equal digests; "
+        "target": target,
+        "note": f"bare: reading the log alone, as above; {read:,} of {log.events:,} events from there, equal digests, "
         f"peak memory {max(peaks, default=0) / 2**20:,.0f} MiB",
     }
 
 
-def _bytes_row(events: int, data: Path) -> dict[str, Any]:
-    kept, log = bytes_in(data / "archive") / events, bytes_in(data / "broker") / events
-    parts = ", ".join(f"{name} {bytes_in(data / 'archive' / name) / events:,.0f}" for name in ("events", "columns"))
+def _bytes_row(log: Log) -> dict[str, Any]:
+    directory = log.data / "archive"
+    kept, whole = bytes_in(directory) / log.events, bytes_in(log.directory) / log.events
+    parts = ", ".join(f"{name} {bytes_in(directory / name) / log.events:,.0f}" for name in ("events", "columns"))
     return {
-        "row": "archive on the disk, beside the log",
+        "row": f"archive of the {log.name} log on the disk, beside it",
         "ours": kept,
-        "raw": log,
+        "raw": whole,
         "unit": "bytes/event",
-        "ratio": kept / log,
+        "ratio": kept / whole,
         "target": "",
         "note": parts,
     }
 
 
-def _memory_row(events: int, few: list[Measured], many: Measured) -> dict[str, Any]:
+def _beside_plain_row(log: Log, plain: Log) -> dict[str, Any]:
+    """Events about memories, beside the rebuild of the plain log in the same run."""
+    return {
+        "row": f"rebuild of events about {log.name} alone",
+        "ours": _rate(log),
+        "raw": _rate(plain),
+        "unit": "events/s",
+        "ratio": _rate(log) / _rate(plain),
+        "target": ">= 0.5",
+        "note": f"raw: our rebuild of the plain log; {log.events:,} events of 1.3 KB, read bare at "
+        f"{statistics.median(log.raw):,.0f}/s, medians of {ROUNDS}",
+    }
+
+
+def _memory_row(log: str, events: int, few: list[Measured], many: Measured) -> dict[str, Any]:
     peaks = [one.peak for one in few if one.peak is not None]
     known = bool(peaks) and many.peak is not None
     mine, base = (many.peak or 0) / 2**20, max(peaks, default=0) / 2**20
     return {
-        "row": f"rebuild, peak memory at {MORE} times the events",
+        "row": f"rebuild of the {log} log, peak memory at {MORE} times the events",
         "ours": mine if known else None,
         "raw": base if known else None,
         "unit": "MiB",

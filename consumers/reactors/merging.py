@@ -14,6 +14,7 @@ from ledger.events.knowledge import KnowledgeAbsorbed, KnowledgeMerged, Knowledg
 from ledger.events.slim import Skipped
 from projections.similar import ask
 from projections.similar.ask import Merged, Proposed, Standing
+from projections.similar.outdated import items_of, outdated
 from projections.views.knowledge.versions import Version, versions_of
 from projections.views.processes.ask import Process
 
@@ -38,7 +39,7 @@ class Merging:
         groups, merged = await self._groups(process)
 
         async def plan(some: Sequence[Proposed], now: Standings) -> list[list[NewEvent] | str]:
-            return [_changed(process, group, now) or self._merge(process, group, now) for group in some]
+            return [outdated(process.owner, group, now) or self._merge(process, group, now) for group in some]
 
         todo = [group for group in groups if group.survivor not in merged]
         skipped = await self._carry_out(process, todo, plan)
@@ -107,8 +108,7 @@ class Merging:
 
     async def _standings(self, groups: Sequence[Proposed], *, exactly: bool) -> dict[str, Standing]:
         """The state of the groups' items; `exactly`: with last positions from the log, which include refused events."""
-        ids = [name for group in groups for name in (group.survivor, *(name for name, _, _ in group.merged))]
-        items = await self._work.view.ask(ask.standings, self._work.org, ids)
+        items = await self._work.view.ask(ask.standings, self._work.org, items_of(groups))
         if not exactly:
             return items
         last = {name: await self._work.ledger.last_position_of(self._work.org, "knowledge", name) for name in items}
@@ -174,15 +174,3 @@ class Merging:
                 if name in now and now[name].status == "merged" and now[name].merged_into == group.survivor
             ),
         ]
-
-
-def _changed(process: Process, group: Proposed, now: Standings) -> str:
-    """The reason why a group cannot be merged any more; empty when it can."""
-    versions = {group.survivor: group.survivor_version, **{name: version for name, version, _ in group.merged}}
-    for name, version in versions.items():
-        item = now.get(name)
-        if item is None or item.owner != process.owner:
-            return f"{name} is not {process.owner}'s any more"
-        if item.version != version or item.status != "active":
-            return f"{name} has changed since it was compared"
-    return ""

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Literal, NotRequired
+from typing import Annotated, Literal, NotRequired
 
+from pydantic import Field
 from typing_extensions import TypedDict
 
 from kledger.answers.knowledge import Verdict
-from kledger.answers.parts import Answered, Position, Time
-from kledger.contract.words import LineageRole
+from kledger.answers.parts import Answered, Count, Position, Time
+from kledger.contract.words import LineageRole, RecallKind
 
 
 class Edge(TypedDict):
@@ -42,7 +43,8 @@ class LineageCase(TypedDict):
 class LineageEvent(TypedDict):
     """One event of a lineage, once. `verdict` and `case` are a rating's or confirmation's, `score` a score's.
 
-    `task` is the beginning of the task of the item that it is about, as it is now.
+    `task` is the beginning of the task of the item that it is about, as it is now. Of a recall, `recall_kind` and the
+    beginning of its `query`.
     """
 
     role: LineageRole
@@ -59,6 +61,28 @@ class LineageEvent(TypedDict):
     case: NotRequired[LineageCase]
     score: NotRequired[int]
     task: NotRequired[str]
+    recall_kind: NotRequired[RecallKind]
+    query: NotRequired[str]
+
+
+class TraceInBrief(TypedDict):
+    """A trace by what it caused: how many events, by whom (five at most), and when. Looks at pages are none of it."""
+
+    trace_id: str
+    events: int
+    actors: list[str]
+    began: Time
+    ended: Time
+    position: Annotated[int, Field(description="The log position of its last event")]
+
+
+class TraceList(Answered):
+    """A page of traces, the one whose last event is the latest first."""
+
+    results: list[TraceInBrief]
+    count: Count
+    next: Annotated[int | None, Field(description="The `before` of the next page; null at the end")]
+    position: Position
 
 
 class LineageOf(Answered):

@@ -9,7 +9,7 @@ from typing_extensions import TypedDict
 
 from kledger.answers.parts import Answered, Count, JsonDocument, KeptAt, Position, Time, Total
 from kledger.contract.sessions import Role
-from kledger.contract.words import SessionEnd, SessionStatus
+from kledger.contract.words import ItemStatus, SessionEnd, SessionStatus
 
 
 class AppendedMessages(TypedDict):
@@ -166,11 +166,48 @@ class ListedSession(TypedDict):
 
 
 class SessionList(Answered):
-    """One page of the caller's sessions, the one that was opened or closed last first."""
+    """One page of the caller's sessions, the one that was opened or closed last first; the operator's are all."""
 
     results: list[ListedSession]
     count: Count
     total: Total
+    position: Position
+
+
+class SaidMessage(TypedDict):
+    """A message, and the session in which it was said."""
+
+    session_id: str
+    owner: str
+    message: SessionMessage
+
+
+class SaidMessages(TypedDict):
+    """The messages of one id: in each session of the caller's that has one, ten at most."""
+
+    id: str
+    results: list[SaidMessage]
+
+
+class SavedInSession(TypedDict):
+    """An item that came of a session; `message_id` is null where its save names none of the messages."""
+
+    id: str
+    task: str
+    status: ItemStatus
+    owner: str
+    message_id: str | None
+    position: KeptAt
+    time: Time
+
+
+class SessionKnowledge(Answered):
+    """The items that came of a session, in the order in which they were saved; `more` where there are others."""
+
+    session_id: str
+    results: list[SavedInSession]
+    count: Count
+    more: bool
     position: Position
 
 

@@ -17,7 +17,8 @@ class Similar(TypedDict):
 
 
 class SlimGroup(TypedDict):
-    """Items that say the same: which stays, which are merged into it, what a model wrote, why it was left as it is."""
+    """Items that say the same: which stays, which are merged into it, what a model wrote; `skipped`: why it was left as
+    it is, or (while the slim waits) would be left now, since its items have changed."""
 
     group: int
     survivor: str

@@ -14,7 +14,7 @@ from kledger.contract.words import ItemFilter, ItemLayer, ItemSort, MemoryConcer
 
 if TYPE_CHECKING:
     from kledger.answers.knowledge import Changed, History, ItemList, RatedMany, SavedMany, SearchResults, WholeItem
-    from kledger.answers.lineage import LineageOf
+    from kledger.answers.lineage import LineageOf, TraceList
     from kledger.answers.parts import Moved, Saved
 
 KNOWLEDGE = "/api/knowledge"
@@ -358,6 +358,11 @@ async def lineage(wire: Wire, ref: str) -> LineageOf:
     return await wire.read("/api/lineage", {"ref": ref})
 
 
+async def traces(wire: Wire, *, limit: int = 20, before: int | None = None) -> TraceList:
+    """The latest traces: how many events each caused, by whom, and when, as far as the caller may know of it."""
+    return await wire.read("/api/traces", {"limit": limit, "before": before})
+
+
 async def _change(wire: Wire, id: str, body: Mapping[str, Any], key: str | None) -> Changed:
     return await wire.write("PUT", f"{KNOWLEDGE}/{segment(id)}", body, idempotency_key=key)
 
@@ -391,3 +396,4 @@ class KnowledgeEndpoints:
     list = Endpoint(list_items)
     history = Endpoint(history)
     lineage = Endpoint(lineage)
+    traces = Endpoint(traces)

@@ -142,21 +142,26 @@ async def list_recalls(
     until: Moment | None = None,
     limit: int = 20,
     before: int | None = None,
+    counts: bool | None = None,
 ) -> RecallList:
     """A page of your recalls, newest first, without what they served; the operator's are all. Filters narrow it.
 
-    `kind` `page` is a person who looked. From `since` on and before `until`: a position or a time.
+    `kind` `page` is a person who looked, which does not count: `counts` True leaves looks out, False gives them alone.
+    From `since` on and before `until`: a position or a time.
     """
     asked = {"trace": trace, "actor": actor, "kind": kind, "item": item, "limit": limit, "before": before}
+    asked |= {"counts": counts}
     return await wire.read(RECALLS, {**asked, "since": moment(since), "until": moment(until)})
 
 
-async def recalls_of_item(wire: Wire, id: str, *, limit: int = 20, before: int | None = None) -> RecallsOfItem:
+async def recalls_of_item(
+    wire: Wire, id: str, *, limit: int = 20, before: int | None = None, counts: bool | None = None
+) -> RecallsOfItem:
     """A page of your recalls that served an item, newest first, with its place in each; the operator's are all.
 
-    UnknownKnowledge when there is no such item to see.
+    `counts` True leaves looks at pages out, False gives them alone. UnknownKnowledge when there is no such item to see.
     """
-    return await wire.read(f"{KNOWLEDGE}/{segment(id)}/recalls", {"limit": limit, "before": before})
+    return await wire.read(f"{KNOWLEDGE}/{segment(id)}/recalls", {"limit": limit, "before": before, "counts": counts})
 
 
 async def recall_shown(wire: Wire, recall_id: str) -> RecallShown:

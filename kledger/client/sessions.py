@@ -15,7 +15,9 @@ if TYPE_CHECKING:
         AppendedMessages,
         Expanded,
         MessageList,
+        SaidMessages,
         SessionContext,
+        SessionKnowledge,
         SessionList,
         SessionMoved,
         SessionScratchpad,
@@ -64,6 +66,13 @@ async def summaries(wire: Wire, *, owner: str | None = None) -> SessionSummaries
     return await wire.look(_path(wire, "/summaries"), {"owner": owner})
 
 
+async def knowledge(
+    wire: Wire, *, after: str | None = None, limit: int = 100, owner: str | None = None
+) -> SessionKnowledge:
+    """The items that came of a page of the messages, or of the session as a whole. UnknownSession."""
+    return await wire.read(_path(wire, "/knowledge"), {"after": after, "limit": limit, "owner": owner})
+
+
 async def scratchpad(
     wire: Wire, patch: Mapping[str, Any] | None = None, *, owner: str | None = None
 ) -> SessionScratchpad:
@@ -98,9 +107,15 @@ async def sessions(
 ) -> SessionList:
     """A page of the caller's sessions, the one that was opened or closed last first.
 
-    Without a `status` those that have words: open and closed ones.
+    Without a `status` those that have words: open and closed ones. The operator's are those of all, unless an `owner`
+    is named.
     """
     return await wire.read(SESSIONS, {"status": status, "owner": owner, "limit": limit, "offset": offset})
+
+
+async def said(wire: Wire, message_id: str, *, owner: str | None = None) -> SaidMessages:
+    """The words of a message by its id, with the session of the caller's in which it was said: of each that has one."""
+    return await wire.look(f"/api/messages/{segment(message_id)}", {"owner": owner})
 
 
 class SessionEndpoints:
@@ -111,6 +126,7 @@ class SessionEndpoints:
     context = Endpoint(context)
     expand = Endpoint(expand)
     summaries = Endpoint(summaries)
+    knowledge = Endpoint(knowledge)
     scratchpad = Endpoint(scratchpad)
     close = Endpoint(close)
     remove = Endpoint(remove)
@@ -120,3 +136,4 @@ class SessionListEndpoints:
     """The sessions of the caller."""
 
     sessions = Endpoint(sessions)
+    said = Endpoint(said)

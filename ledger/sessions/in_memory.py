@@ -57,7 +57,14 @@ class MemorySessionStream:
         """Nothing to close."""
 
     def _of(self, subjects: str) -> Iterator[Record]:
+        if "*" in subjects:
+            wanted = subjects.split(".")
+            return (record for subject, record in self._records.items() if _fits(subject.split("."), wanted))
         if not subjects.endswith(">"):
             return (record for subject, record in self._records.items() if subject == subjects)
         prefix = subjects.removesuffix(">")
         return (record for subject, record in self._records.items() if subject.startswith(prefix))
+
+
+def _fits(tokens: list[str], wanted: list[str]) -> bool:
+    return len(tokens) == len(wanted) and all(one in ("*", token) for token, one in zip(tokens, wanted, strict=True))

@@ -26,7 +26,8 @@ class NewRecord(NamedTuple):
 
 
 class SessionStream(Protocol):
-    """A stream with one record a subject: a later one replaces it. A filter is a subject, or ends in `.>`."""
+    """A stream with one record a subject: a later one replaces it. A filter is a subject, with `*` in place
+    of tokens, or ends in `.>`."""
 
     async def last(self, subject: str) -> Record | None:
         """The record of a subject, as the stream's leader knows it. Raises BrokerUnavailable."""

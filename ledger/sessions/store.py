@@ -19,7 +19,7 @@ from ledger.privacy.vault import Held, Vault
 from ledger.sessions.head import Head, head_read
 from ledger.sessions.port import NewRecord, Record, SessionStream
 from ledger.sessions.settings import SessionSettings
-from ledger.sessions.subjects import SessionKey, of_owner
+from ledger.sessions.subjects import SessionKey, key_of, of_message, of_owner
 from ledger.sessions.summaries import Summary, summary_read
 from ledger.sessions.tokens import Counter
 from ledger.sessions.words import Message, Sealer, about_of, document_of, written
@@ -201,6 +201,13 @@ class SessionStore:
         async with self._opening:
             record = await self.stream.last(key.one("said", message_id))
             return None if record is None else (await self._messages(key, [record]))[0]
+
+    async def named(self, org: str, owner: str | None, message_id: str, limit: int) -> list[tuple[SessionKey, Message]]:
+        """The messages of an id in the sessions of an owner, or of every owner, with the session of each."""
+        async with self._opening:
+            records = await self.stream.after(of_message(org, owner, message_id), 0, limit, PAGE_BYTES)
+            keys = [key_of(record.subject) for record in records]
+            return [(key, (await self._messages(key, [record]))[0]) for key, record in zip(keys, records, strict=True)]
 
     async def page(self, key: SessionKey, after: int, limit: int) -> list[Message]:
         """Messages in order, after a position of the stream (`position_of`); fewer where they are large."""

@@ -59,6 +59,12 @@ def of_owner(org: str, owner: str) -> str:
     return f"{ROOT}.{encode_token(org)}.{encode_token(owner)}.>"
 
 
+def of_message(org: str, owner: str | None, message_id: str) -> str:
+    """The filter of the messages of an id in all sessions of an owner, or of every owner."""
+    whose = "*" if owner is None else encode_token(owner)
+    return f"{ROOT}.{encode_token(org)}.{whose}.*.said.{encode_token(message_id)}"
+
+
 def key_of(subject: str) -> SessionKey:
     """The session that a subject belongs to. Raises IllegalSubject."""
     tokens = subject.split(".")

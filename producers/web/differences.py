@@ -7,12 +7,16 @@ texts that have little in common are one removed and one added.
 
 from __future__ import annotations
 
+import asyncio
 import re
-from collections.abc import Iterator, Sequence
-from typing import Literal, NamedTuple
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+from typing import Literal, NamedTuple, TypeVar
 
 from projections.vectors.tokens import CJK
 
+T = TypeVar("T")
 Kind = Literal["same", "removed", "added", "cut"]
 MOST = 20_000
 """Characters of each text that are compared."""
@@ -34,6 +38,19 @@ class _Run(NamedTuple):
     before: int
     after: int
     length: int
+
+
+async def beside(work: Callable[[], T]) -> T:
+    """What a page's comparisons come to, made in one thread for the whole node.
+
+    A page of long texts takes seconds: the event loop goes on, and pages asked for at once wait for each other.
+    """
+    return await asyncio.get_running_loop().run_in_executor(_comparing(), work)
+
+
+@cache
+def _comparing() -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(1, thread_name_prefix="differences")
 
 
 def differences(before: str, after: str) -> list[Part]:

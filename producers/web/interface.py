@@ -23,7 +23,6 @@ from kledger.client.clients import AsyncLedgerClient
 from kledger.client.connection import Connection
 from kledger.client.wire import Wire
 from kledger.contract.errors import (
-    Forbidden,
     InvalidPayload,
     LedgerError,
     PayloadTooLarge,
@@ -34,6 +33,8 @@ from kledger.contract.language import Language, accepted_language, known_languag
 from kledger.contract.scopes import Caller
 from producers.web.addresses import HOME
 from producers.web.cookies import FORM, LANGUAGE, THEME, session_cookie
+from producers.web.errors.again import came_from, sent
+from producers.web.errors.own import StaleForm
 from producers.web.headers import OF_A_PAGE
 from producers.web.live.followers import Followers, Moves
 from producers.web.pages import PAGES
@@ -114,7 +115,10 @@ class WebInterface:
         if visit.signed_in is not None and visit.signed_in.with_token and error.code in ENDS:
             self.site.sessions.end(visit.request.cookies.get(session_cookie(visit.request.scope)))
             visit.signed_in = None
-        return page(visit, "error.html", self._status_of(error.code), error=error)
+        # Only what came with the session's token is shown again: another site's form is not.
+        fields = sent(visit) if visit.signed_in is not None and not isinstance(error, StaleForm) else []
+        status = self._status_of(error.code)
+        return page(visit, "error.html", status, error=error, sent=fields, back=came_from(visit))
 
 
 async def _never(_: Request) -> Response:
@@ -151,8 +155,8 @@ async def _form_of(request: Request) -> Mapping[str, list[str]]:
 
 
 def _check_csrf(visit: Visit, request: Request) -> None:
-    """Refuse a change that no page of this session asked for. Raises Forbidden."""
+    """Refuse a change that no page of this session asked for. Raises StaleForm."""
     expected = request.cookies.get(FORM, "") if visit.signed_in is None else visit.signed_in.csrf
     stated = visit.said("csrf") or request.headers.get("x-csrf-token", "")
     if not expected or not secrets.compare_digest(expected.encode(), stated.encode()):
-        raise Forbidden("this form is not from the page that you are signed in to: open the page again, and repeat it")
+        raise StaleForm("this form is not from the page that you are signed in to: open the page again, and repeat it")

@@ -18,7 +18,9 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from kledger.contract.lists import join_words
+from ledger.new_item import helped_and_harmed
 from producers.web.addresses import DOTS, HOME, NAMED_BESIDE, local
+from producers.web.errors.telling import told
 from producers.web.files import address_of
 from producers.web.headers import OF_A_PAGE
 from producers.web.tags import tags_of
@@ -45,7 +47,9 @@ def _templates() -> Environment:
         "short": short,
         "tojson_text": _json_text,
         "tags": tags_of,
+        "told": told,
         "listed": _listed,
+        "verdicts": helped_and_harmed,
     }
     environment.globals |= {"file": address_of, "home": HOME, "with_query": with_query}
     environment.globals |= {"item_page": item_page, "page_of": page_of}

@@ -16,8 +16,11 @@ from producers.web.rendering import short
 MOST_ROWS = 200
 MOST_COLUMNS = 40
 MOST_BARS = 24
+MOST_CHARTED = 6
+"""Columns of a result that is drawn: a wide one is a listing, and its first number means nothing beside the others."""
 _MOST_VALUE = 200
 _MOST_WRITTEN = 14
+_SMALL = 0.001
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,13 +60,18 @@ def _written(value: object) -> str | None:
     """A value in short; None is NULL."""
     if value is None:
         return None
+    if isinstance(value, float) and math.isfinite(value):  # a file has every digit
+        return f"{value:.4f}".rstrip("0").rstrip(".") if abs(value) >= _SMALL or not value else f"{value:.4g}"
     return short(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False), _MOST_VALUE)
 
 
 def _chart(columns: list[Column], result: Table) -> Markup | None:
-    """The first column as labels, the first numbers after it as bars; None where there is no such column."""
+    """The first column as labels, the first numbers after it as bars; None where that would say nothing: the labels
+    are missing or the same, there is one row alone, no numbers, or a column for everything."""
     place = next((place for place, column in enumerate(columns) if place and column.number), None)
-    if place is None:
+    labels = [json.dumps(row[0]) for row in result["rows"] if row]
+    apart = len(labels) > 1 and len(set(labels)) == len(labels)
+    if place is None or not apart or len(columns) > MOST_CHARTED:
         return None
     rows = [
         (_written(row[0]) or "NULL", number, short(_written(row[place]) or "", _MOST_WRITTEN))

@@ -10,6 +10,8 @@ from functools import cache
 
 from kledger.contract.bounds import MAX_ID
 from ledger.event import Fact
+from ledger.events import profile
+from ledger.events.goal import GoalFocused
 from ledger.wire.envelope import NUL, SCHEMA_PREFIX
 from projections.fold_kit.envelopes import written_version
 from projections.fold_kit.schema_sql import entity_check, fits
@@ -17,22 +19,42 @@ from projections.fold_kit.schema_sql import entity_check, fits
 
 @cache
 def is_canonical(fact: type[Fact]) -> str:
-    """The predicate of rows that need no further check.
+    """The predicate of rows that need no further check, but for those of their documents that are not flat.
 
-    Where the data repeats the id, the models compare the two; where an id has a form of its own, they check it.
+    Where the data repeats the id in another way than _STATED_IDS says, the models compare the two; where an id has a
+    form of its own, they check it.
     """
-    if fact.stated_id is not Fact.stated_id or "fault_of_id" in vars(fact):
+    if "fault_of_id" in vars(fact) or (fact.stated_id is not Fact.stated_id and fact not in _STATED_IDS):
         return "false"
     return f"coalesce({_encoded(fact)} = body AND {_envelope_fits()} AND {_subject_fits(fact)} AND {fits(fact)}, false)"
 
 
+_STATED_IDS: dict[type[Fact], str] = {
+    **dict.fromkeys(profile.FACTS, "concat(d.owner, '/', d.memory_type)"),
+    GoalFocused: "concat(d.owner, '/', d.goal_id)",
+}
+"""`Fact.stated_id` in SQL."""
+
+
 def _subject_fits(fact: type[Fact]) -> str:
-    """The subject names this event without any escaped character; so the id has none either."""
+    """The subject names this event; only an id that the data repeats, and so is checked with it, may need escapes."""
+    if fact in _STATED_IDS:
+        return f"""substr(e_subject, {len(fact.entity()) + 2}) = {_STATED_IDS[fact]}
+            AND starts_with(e_subject, '{fact.entity()}/') AND subject = concat(
+                'ledger.', split_part(subject, '.', 2), '.{fact.entity()}.', {_token(_STATED_IDS[fact])},
+                '.{fact.verb()}.', replace(e_actor, ':', '.'))
+            AND regexp_full_match(subject,
+                'ledger\\.[A-Za-z0-9_-]+\\.[a-z_]+\\.[A-Za-z0-9_=-]+(\\.[A-Za-z0-9_-]+){{3}}')"""
     longest = len(fact.entity()) + 1 + MAX_ID
     return f"""length(e_subject) <= {longest} AND starts_with(e_subject, '{fact.entity()}/') AND subject = concat(
         'ledger.', split_part(subject, '.', 2), '.', replace(e_subject, '/', '.'),
         '.{fact.verb()}.', replace(e_actor, ':', '.'))
         AND regexp_full_match(subject, '[A-Za-z0-9_-]+(\\.[A-Za-z0-9_-]+){{6}}')"""
+
+
+def _token(value: str) -> str:
+    """ledger.wire.subjects.encode_token in SQL, of a text that is not empty."""
+    return f"replace(replace(replace(url_encode({value}), '.', '%2E'), '~', '%7E'), '%', '=')"
 
 
 def _encoded(fact: type[Fact]) -> str:

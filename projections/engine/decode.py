@@ -28,18 +28,20 @@ from projections.engine.canonical_check import is_canonical
 from projections.engine.model_check import canonical_body, validated
 from projections.engine.unsealing import Opened
 from projections.fold_kit.decisions import CANDIDATES, Candidate, Refusal, as_candidates
+from projections.fold_kit.documents import is_plain
 from projections.fold_kit.envelopes import NOTHING, USED_ATTRIBUTES, data_as_json, envelope_columns, narrow
 from projections.fold_kit.parser import Parser
-from projections.fold_kit.schema_sql import json_structure
+from projections.fold_kit.schema_sql import documents, flat, json_structure
 from projections.fold_kit.sql_text import text
 from projections.fold_kit.workbench import Facts
-from projections.views.knowledge.fast_path import plain
+from projections.views.as_sets import sets_in
 from projections.views.lineage.links import links
 
 # The parser's memory is bounded, and a body is copied several times on its way into columns.
 _PARSED_AT_ONCE = 16 * 1024 * 1024
 
 _position = attrgetter("position")
+_CHECKS = ["unproven", "documents"]
 _RAW = ("position", "stored_us", "subject", "name", "body")
 
 
@@ -49,8 +51,9 @@ class Decoded:
 
     `parsed` has a table for each fact that occurs, in the vocabulary's order: the narrow columns of
     projections/fold_kit/envelopes.py, d (the data as a struct) and data (as JSON). `envelopes` are the narrow columns
-    of all. `candidates` is the gate's input, in the order of the log; None where all events are plain, which the gate
-    can mostly judge as a set. `lineage` are the links in the events. All three are empty where no event is valid.
+    of all. `candidates` is the gate's input, in the order of the log; None where the gate can judge some of them as
+    a set (projections/views/as_sets.py). `lineage` are the links in the events. All three are empty where no event is
+    valid.
     """
 
     opened: Opened
@@ -71,7 +74,7 @@ def completed(parser: Parser, opened: Opened, parsed: dict[type[Fact], pa.Table]
     if not parsed:
         return Decoded(opened, {}, refused)
     envelopes = narrow(parsed.values())
-    candidates = None if plain(parsed) else as_candidates(parser.rows(CANDIDATES, envelopes=envelopes))
+    candidates = None if sets_in(parsed) else as_candidates(parser.rows(CANDIDATES, envelopes=envelopes))
     return Decoded(opened, parsed, refused, envelopes, candidates, links(parsed))
 
 
@@ -100,7 +103,7 @@ def parse(parser: Parser, events: Sequence[StoredEvent]) -> tuple[dict[type[Fact
         raw = _raw(accepted[start:end], accepted_names)
         for fact in _occurring(accepted_names):
             rows = _whole(fact, parser.select(_select(fact, "true"), raw=raw))
-            tables.setdefault(fact, []).append(rows.drop_columns("unproven"))
+            tables.setdefault(fact, []).append(rows.drop_columns(_CHECKS))
     return {fact: pa.concat_tables(tables[fact]) for fact in FACTS.values() if fact in tables}, refused
 
 
@@ -142,12 +145,21 @@ def _parse(
     parsed: dict[type[Fact], pa.Table] = {}
     for fact in facts:
         rows = _whole(fact, parser.select(_select(fact, is_canonical(fact)), raw=raw))
-        positions = rows["unproven"].drop_null().to_pylist()
+        positions = {*rows["unproven"].drop_null().to_pylist(), *_odd_documents(rows)}
         if positions:
-            unproven += [events[bisect_left(events, at, key=_position)] for at in positions]
-            rows = rows.filter(pc.is_null(rows["unproven"]))
-        parsed[fact] = rows.drop_columns("unproven")
+            unproven += [events[bisect_left(events, at, key=_position)] for at in sorted(positions)]
+            rows = rows.filter(pc.invert(pc.is_in(rows["position"], pa.array(positions, pa.int64()))))
+        parsed[fact] = rows.drop_columns(_CHECKS)
     return parsed, unproven
+
+
+def _odd_documents(rows: pa.Table) -> list[int]:
+    """The positions of the rows that have a document to be looked at which is not plain."""
+    if rows["documents"].null_count == len(rows):
+        return []
+    looked_at = rows.select(["position", "documents"]).filter(pc.is_valid(rows["documents"]))
+    each = zip(looked_at["position"].to_pylist(), looked_at["documents"].to_pylist(), strict=True)
+    return [at for at, documents in each if not all(is_plain(text) for text in documents if text is not None)]
 
 
 def _is_text(body: bytes) -> bool:
@@ -194,11 +206,15 @@ def _whole(fact: type[Fact], rows: pa.Table) -> pa.Table:
 def _select(fact: type[Fact], fits: str) -> str:
     """The query of one fact's rows; `unproven` is the position of each for which the predicate `fits` does not hold.
 
+    `documents` are those of a row of which SQL cannot tell whether the models accept them, where they have not already.
     The inner SELECT extracts each attribute from the parsed struct once, before anything is computed from it.
     """
     columns = ", ".join(f"{sql} AS {name}" for name, sql in envelope_columns(fact).items() if sql not in NOTHING)
     attributes = ", ".join(f'e."{name}" AS e_{name}' for name in USED_ATTRIBUTES)
-    return f"""SELECT {columns}, d, data, CASE WHEN NOT {fits} THEN position END AS unproven FROM (
+    texts = ", ".join(f"{path}::VARCHAR" for path in documents(fact))
+    to_look_at = f"CASE WHEN NOT ({flat(fact)}) THEN [{texts}] END" if texts and fits != "true" else "NULL::VARCHAR[]"
+    return f"""SELECT {columns}, d, data, CASE WHEN NOT {fits} THEN position END AS unproven,
+        {to_look_at} AS documents FROM (
         SELECT *, {data_as_json(fact)} AS data FROM (
             SELECT position, stored_us, subject, body, {attributes}, e.data AS d FROM (
                 SELECT position, stored_us, subject, body,

@@ -1,8 +1,8 @@
-"""Gate: accepts or refuses each event of a batch. The only order-sensitive step: one loop, in stream order.
+"""Gate: accepts or refuses each event of a batch. The only order-sensitive step: a loop, in stream order.
 
 It refuses duplicates (same actor, same event id) and leaves the rest to the rules of the event's entity (who owns what,
 which version is current). A refusal has a code and a reason; bad data never raises. That the subject matches the event
-and its actor was checked by the decoder. Most batches need no loop: see projections/views/knowledge/fast_path.py.
+and its actor was checked by the decoder. Most events need no loop: see projections/views/as_sets.py.
 """
 
 from __future__ import annotations
@@ -19,9 +19,11 @@ from ledger.event import Fact
 from ledger.events import FACTS
 from ledger.wire.publication import Identity
 from projections.engine.decode import Decoded
-from projections.fold_kit.decisions import ACCEPTED, CANDIDATES, Candidate, Rules, as_candidates
+from projections.fold_kit.decisions import ACCEPTED, REST, Candidate, Rules, as_candidates
 from projections.fold_kit.sql_text import among
 from projections.fold_kit.workbench import Workbench, table_of
+from projections.views import as_sets
+from projections.views.as_sets import VERDICT
 from projections.views.documents.rules import DocumentRules
 from projections.views.goals.rules import GoalRules
 from projections.views.knowledge import fast_path
@@ -49,7 +51,8 @@ RULES: dict[str, Callable[[duckdb.DuckDBPyConnection, str], Rules]] = {
     **dict.fromkeys(KINDS, ProcessRules),
 }
 
-_VERDICT = {"item_version": pa.int32(), "closes": pa.int64(), "item_status": pa.string()}
+LEAST = 1_000
+"""From so many events on, a mixed batch is judged as sets: its statements cost as much as the loop over these."""
 _OF_ALL = ("position", "stream_time", "org", "entity", "entity_id", "key", "closes")
 # Each column of a relation takes part in the planning of each query over it.
 _JUDGED = (*Candidate._fields, "entity", "key")
@@ -113,40 +116,41 @@ def judge(candidates: Iterable[Candidate], rules: dict[str, Rules], seen: set[Id
 def gate(bench: Workbench, decoded: Decoded) -> list[tuple[int, str, str]]:
     """Judge every decoded event, and present the accepted ones to the folds.
 
-    Presents a relation for each fact (`table_of`): its accepted rows with the columns of _VERDICT more (`closes` is the
+    Presents a relation for each fact (`table_of`): its accepted rows with the columns of VERDICT more (`closes` is the
     position of the version that the event ends); `accepted`, the columns _OF_ALL of all of them; and their links, as
     `derived_lineage`.
     Returns (position, code, reason) of each event that is refused.
     """
     if decoded.envelopes is None or decoded.lineage is None:
         return []
-    candidates = decoded.candidates
-    if candidates is None:
-        made = fast_path.versions(bench, decoded.parsed, decoded.envelopes)
-        if made is not None:
-            makes = {fact: made if fact in fast_path.MAKE_VERSIONS else None for fact in decoded.parsed}
-            accepted = {fact: _with_versions(rows, makes[fact]) for fact, rows in decoded.parsed.items()}
-            _present(bench, accepted, decoded.lineage)
-            fast_path.count(bench, decoded.parsed)
-            return []
-    bench.present({"envelopes": decoded.envelopes.select(_JUDGED)})
-    if candidates is None:
-        candidates = as_candidates(bench.rows(CANDIDATES))
-    occurring = {fact.entity() for fact in decoded.parsed}
-    rules = rules_for(
-        bench.con,
-        occurring,
-        lambda entity: f"SELECT entity_id FROM envelopes WHERE entity = '{entity}'",
-        "SELECT unnest(served) FROM envelopes",
-    )
-    judgement = judge(
-        candidates,
-        rules,
-        seen_before(bench.con, "SELECT key FROM envelopes"),
-    )
-    if judgement.counted:
-        _present(bench, _accepted(decoded.parsed, judgement.counted), _links_of(decoded.lineage, judgement))
+    facts, envelopes = tuple(decoded.parsed), decoded.envelopes
+    sets = as_sets.ratings_alone(bench, facts, envelopes)
+    if sets is None:
+        bench.present({"envelopes": envelopes.select(_JUDGED)})
+        if decoded.candidates is None and len(envelopes) >= (LEAST if set(facts) - set(fast_path.PLAIN) else 0):
+            sets = as_sets.judged(bench, facts, envelopes)
+    judgement, rules = Judgement([], []), dict[str, Rules]()
+    if sets is None or len(sets.rest):
+        rest = (
+            envelopes if sets is None else envelopes.filter(pc.is_in(envelopes["position"], sets.rest.combine_chunks()))
+        )
+        bench.present({"rest": rest.select(_JUDGED)})
+        candidates = as_candidates(bench.rows(REST)) if decoded.candidates is None else decoded.candidates
+        rules = rules_for(
+            bench.con,
+            set(pc.unique(rest["entity"]).to_pylist()),
+            lambda entity: f"SELECT entity_id FROM rest WHERE entity = '{entity}'",
+            "SELECT unnest(served) FROM rest",
+        )
+        judgement = judge(candidates, rules, seen_before(bench.con, "SELECT key FROM rest"))
+    verdicts = _verdicts(judgement.counted)
+    if sets is not None:
+        verdicts = pa.concat_tables([sets.counted, verdicts]).sort_by("position")
+    if len(verdicts):
+        _present(bench, _accepted(decoded.parsed, verdicts), _links_of(decoded.lineage, judgement, verdicts))
         write(bench.con, rules)
+        if sets is not None and sets.of_items:
+            fast_path.count(bench, sets.of_items)
     return judgement.refused
 
 
@@ -156,37 +160,36 @@ def _present(bench: Workbench, accepted: dict[type[Fact], pa.Table], lineage: pa
     bench.present({"derived_lineage": lineage})
 
 
-def _links_of(lineage: pa.Table, judgement: Judgement) -> pa.Table:
+def _links_of(lineage: pa.Table, judgement: Judgement, verdicts: pa.Table) -> pa.Table:
     """The links in the events that count."""
     if not judgement.refused:
         return lineage
-    counted = pa.array([position for position, *_ in judgement.counted], pa.int64())
-    return lineage.filter(pc.is_in(lineage["position"], counted))
+    return lineage.filter(pc.is_in(lineage["position"], verdicts["position"].combine_chunks()))
 
 
-def _with_versions(rows: pa.Table, made: pa.Table | None) -> pa.Table:
-    """Rows that are all accepted, with the columns of the versions that they make; null where `made` is None."""
-    if made is not None:
-        made = made.take(pa.array(np.searchsorted(made["position"].to_numpy(), rows["position"].to_numpy())))
-    for name, kind in _VERDICT.items():
-        rows = rows.append_column(name, pa.nulls(len(rows), kind) if made is None else made[name])
-    return rows
+def _verdicts(counted: list[Accepted]) -> pa.Table:
+    columns = zip(*counted, strict=True) if counted else ((),) * (1 + len(VERDICT))
+    kinds = {"position": pa.int64(), **VERDICT}
+    arrays = [pa.array(values, kind) for values, kind in zip(columns, kinds.values(), strict=True)]
+    return pa.table(arrays, names=list(kinds))
 
 
-def _accepted(parsed: dict[type[Fact], pa.Table], counted: list[Accepted]) -> dict[type[Fact], pa.Table]:
-    """The accepted rows with the columns of _VERDICT; where all are accepted, nothing is copied."""
-    at, *ruled = zip(*counted, strict=True)
-    counted_positions = np.array(at, np.int64)  # in the order of the log
-    verdicts = [pa.array(values, kind) for values, kind in zip(ruled, _VERDICT.values(), strict=True)]
+def _accepted(parsed: dict[type[Fact], pa.Table], verdicts: pa.Table) -> dict[type[Fact], pa.Table]:
+    """The accepted rows with the columns of VERDICT; where all of a fact are accepted, nothing is copied.
+
+    `verdicts` are in the order of the log, as are the rows of each fact in all but rare batches.
+    """
+    counted = verdicts["position"].to_numpy()
     accepted = {}
     for fact, rows in parsed.items():
         positions = rows["position"].to_numpy()
-        indices = np.minimum(np.searchsorted(counted_positions, positions), len(counted_positions) - 1)
-        counts = counted_positions[indices] == positions
+        indices = np.minimum(np.searchsorted(counted, positions), len(counted) - 1)
+        counts = counted[indices] == positions
         if not counts.all():
             rows, indices = rows.filter(pa.array(counts)), indices[counts]
-        for name, column in zip(_VERDICT, verdicts, strict=True):
-            rows = rows.append_column(name, column.take(pa.array(indices)))
+        own = verdicts.take(pa.array(indices))
+        for name in VERDICT:
+            rows = rows.append_column(name, own[name])
         accepted[fact] = rows
     return accepted
 

@@ -18,7 +18,7 @@ from projections.engine.batch import Folded, fold_decoded, ready
 from projections.engine.decode import Decoded, decode
 from projections.engine.parking import ABOUT_THE_EVENT, fold_strictly
 from projections.engine.unsealing import Opened
-from projections.fold_kit.decisions import CANDIDATES, Candidate, as_candidates
+from projections.fold_kit.decisions import Candidate
 from projections.fold_kit.envelopes import narrow
 from projections.fold_kit.parser import Parser
 from projections.fold_kit.workbench import Workbench
@@ -45,7 +45,7 @@ def fold_ahead(bench: Workbench, ahead: Ahead, parked: Parked) -> Folded:
         return fold_strictly(bench, list(ahead.opened.stored), parked)
 
 
-def together(parser: Parser, pieces: Sequence[Ahead]) -> Ahead:
+def together(pieces: Sequence[Ahead]) -> Ahead:
     """Consecutive pieces as one; equal to the result of decoding them in one go."""
     decoded = [piece for piece in pieces if isinstance(piece, Decoded)]
     if len(decoded) < len(pieces):
@@ -67,17 +67,11 @@ def together(parser: Parser, pieces: Sequence[Ahead]) -> Ahead:
     if not parsed:
         return Decoded(opened, {}, refused)
     candidates: Sequence[Candidate] | None = None
-    if not all(piece.candidates is None for piece in decoded if piece.parsed):
-        candidates = [candidate for piece in decoded for candidate in _candidates(parser, piece)]
+    if all(piece.candidates is not None for piece in decoded):
+        candidates = [candidate for piece in decoded for candidate in piece.candidates or ()]
     lineage = pa.concat_tables([piece.lineage for piece in decoded if piece.lineage is not None])
     return Decoded(opened, parsed, refused, narrow(parsed.values()), candidates, lineage)
 
 
 def _stored(piece: Ahead) -> Sequence[StoredEvent]:
     return piece if isinstance(piece, list) else piece.opened.stored
-
-
-def _candidates(parser: Parser, piece: Decoded) -> Sequence[Candidate]:
-    if piece.candidates is not None or piece.envelopes is None:
-        return piece.candidates or ()
-    return as_candidates(parser.rows(CANDIDATES, envelopes=piece.envelopes))

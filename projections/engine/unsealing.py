@@ -27,6 +27,7 @@ from kledger.contract.errors import InvalidPayload, KeyMissing, LedgerError, Sea
 from kledger.contract.seal_mark import MARK
 from ledger.event import StoredEvent
 from ledger.events import FACTS
+from ledger.privacy import sealed_as_written
 from ledger.privacy.keyring import Keyring
 from ledger.privacy.sealed import (
     RESOURCE,
@@ -99,10 +100,19 @@ def open_events(keyring: Keyring, events: list[StoredEvent]) -> Opened:
     first = events[0].position if events else 0
     opened = {event.position - first: event for event in events}
     sealed, failed = list[Sealed](), dict[int, tuple[str, str]]()
+    written = list[sealed_as_written.Written]()
 
     def fails(event: StoredEvent, error: LedgerError) -> None:
         failed[event.position] = (error.code, error.message)
         opened[event.position - first] = event._replace(body=_UNREADABLE)
+
+    def search(event: StoredEvent) -> None:
+        try:
+            with_seals = sealed_in(event)
+        except (InvalidPayload, SealBroken) as error:
+            fails(event, error)
+        else:
+            sealed.extend([with_seals] if with_seals is not None else [])
 
     for event, error in forgotten.unconfirmed(keyring, events):
         fails(event, error)
@@ -111,15 +121,19 @@ def open_events(keyring: Keyring, events: list[StoredEvent]) -> Opened:
     for event in events if some_sealed else ():
         if not may_be_sealed(event.body) or event.position in failed:
             continue
-        try:
-            with_seals = sealed_in(event)
-        except (InvalidPayload, SealBroken) as error:
-            fails(event, error)
+        if (plainly := sealed_as_written.as_written(event)) is not None:
+            written.append(plainly)
         else:
-            sealed += [with_seals] if with_seals is not None else []
-    if not sealed and not failed:
+            search(event)
+    if not sealed and not failed and not written:
         return Opened(events, events, {})
-    look = _lookup(keyring, {name for each in sealed for name in each.names})
+    look = _lookup(keyring, {*(name for each in sealed for name in each.names), *(each.person for each in written)})
+    for plainly in written:
+        body = sealed_as_written.opened(plainly, look)
+        if body is None:
+            search(plainly.event)
+        else:
+            opened[plainly.event.position - first] = plainly.event._replace(body=body)
     missing, erased = dict[str, int](), dict[int, list[str]]()
     for each in sealed:
         erased_places = list[str]()

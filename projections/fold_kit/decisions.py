@@ -49,8 +49,11 @@ class Candidate(NamedTuple):
     roles: list[str] | None = None
 
 
-CANDIDATES = f"SELECT {', '.join(Candidate._fields)} FROM envelopes ORDER BY position"
+_CANDIDATES = f"SELECT {', '.join(Candidate._fields)} FROM "
+CANDIDATES = _CANDIDATES + "envelopes ORDER BY position"
 """The query of a batch's candidates, over its narrow columns."""
+REST = _CANDIDATES + "rest ORDER BY position"
+"""The same of those that were not judged as a set."""
 
 
 def as_candidates(rows: Sequence[Sequence[Any]]) -> list[Candidate]:

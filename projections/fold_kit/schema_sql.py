@@ -7,6 +7,7 @@ validated by the model. A constraint without a SQL form fails at import, not in 
 from __future__ import annotations
 
 import types
+from collections.abc import Collection
 from typing import Any, Literal, Union, get_args, get_origin
 
 import annotated_types as at
@@ -70,41 +71,62 @@ def _unwrap(annotation: Any) -> tuple[Any, list[Any]]:
 
 
 def fits(fact: type[Fact]) -> str:
-    """The predicate over `d` (from json_structure) that holds only for data that the model accepts."""
-    parts = ["d IS NOT NULL", *_model_checks(fact, "d")]
+    """The predicate over `d` (from json_structure) that holds only for data that the model accepts.
+
+    Of the documents in it only where each that is not `flat` is a plain one (projections/fold_kit/documents.py).
+    """
+    parts = ["d IS NOT NULL", *_model_checks(fact, "d", documents(fact))]
     if fact.at_least_one:
         fields = ", ".join(f"d.{name}::VARCHAR" for name in fact.at_least_one)
         parts.append(f"coalesce({fields}) IS NOT NULL")
     return " AND ".join(parts)
 
 
-def _model_checks(model: type[BaseModel], path: str) -> list[str]:
-    return [check for name, info in model.model_fields.items() for check in _field_checks(f'{path}."{name}"', info)]
+def documents(fact: type[Fact]) -> list[str]:
+    """The free-form JSON objects among the fields of a fact, as SQL over `d`."""
+    fields = fact.model_fields.items()
+    return [f'd."{name}"' for name, info in fields if get_origin(_unwrap(info.annotation)[0]) is dict]
 
 
-def _field_checks(path: str, info: FieldInfo) -> list[str]:
+def flat(fact: type[Fact]) -> str:
+    """The predicate of data whose documents are so simple that SQL can tell that the model accepts them."""
+    return " AND ".join(f"({path} IS NULL OR ({' AND '.join(_flat(path))}))" for path in documents(fact)) or "true"
+
+
+def _flat(path: str) -> list[str]:
+    return [
+        # Each key once: repeated keys and nested values are left to others.
+        f"NOT regexp_matches(substr({path}::VARCHAR, 2), '[{{\\[]')",
+        # Short integers only: other numbers have more than one spelling, or do not fit a double.
+        f"NOT regexp_matches({path}::VARCHAR, ':-?([0-9]+[.eE]|[0-9]{{16}}|0[0-9])|:-0')",
+        # NaN and infinity are not JSON, but DuckDB parses them.
+        f"NOT regexp_matches({path}::VARCHAR, ':-?(nan|inf)', 'i')",
+        f"len(list_distinct(json_keys({path}))) = len(json_keys({path}))",
+    ]
+
+
+def _model_checks(model: type[BaseModel], path: str, loose: Collection[str] = ()) -> list[str]:
+    fields = ((f'{path}."{name}"', info) for name, info in model.model_fields.items())
+    return [check for field, info in fields for check in _field_checks(field, info, field in loose)]
+
+
+def _field_checks(path: str, info: FieldInfo, loose: bool) -> list[str]:
     annotation, constraints = _unwrap(info.annotation)
     nullable = type(None) in get_args(info.annotation)
-    checks = _value_checks(path, annotation, [*info.metadata, *constraints])
+    checks = _value_checks(path, annotation, [*info.metadata, *constraints], loose)
     if not nullable:
         return [f"{path} IS NOT NULL", *checks]
     return [f"({path} IS NULL OR {' AND '.join(checks)})"] if checks else []
 
 
-def _value_checks(path: str, annotation: Any, constraints: list[Any]) -> list[str]:
+def _value_checks(path: str, annotation: Any, constraints: list[Any], loose: bool = False) -> list[str]:
+    """The checks of a value; of a document that is `loose` not whether it is flat."""
     checks = [c for constraint in constraints for c in _constraint(path, annotation, constraint)]
     origin = get_origin(annotation)
     if origin is Literal:
         checks.append(f"{path} IN ({', '.join(text(value) for value in get_args(annotation))})")
     elif origin is dict:
-        # Flat, and each key once: repeated keys and nested values are left to the models.
-        checks.append(f"json_type({path}) = 'OBJECT'")
-        checks.append(f"NOT regexp_matches(substr({path}::VARCHAR, 2), '[{{\\[]')")
-        # Short integers only: other numbers have more than one spelling, or do not fit a double.
-        checks.append(f"NOT regexp_matches({path}::VARCHAR, ':-?([0-9]+[.eE]|[0-9]{{16}}|0[0-9])|:-0')")
-        # NaN and infinity are not JSON, but DuckDB parses them.
-        checks.append(f"NOT regexp_matches({path}::VARCHAR, ':-?(nan|inf)', 'i')")
-        checks.append(f"len(list_distinct(json_keys({path}))) = len(json_keys({path}))")
+        checks += [f"json_type({path}) = 'OBJECT'", *(() if loose else _flat(path))]
     elif origin is list:
         item, item_constraints = _unwrap(get_args(annotation)[0])
         each = ["x IS NOT NULL", *_value_checks("x", item, item_constraints)]

@@ -164,7 +164,7 @@ class Projector:
         pieces = batch.pieces
         if batch.rest:
             pieces.append(decode_ahead(self._parser, bench.keyring, batch.rest, parked))
-        return fold_ahead(bench, together(self._parser, pieces), parked)
+        return fold_ahead(bench, together(pieces), parked)
 
     async def _in_writer(self, work: Callable[..., T], *arguments: Any) -> T:
         """Run `work` on the one thread that decodes and folds, and return its result."""

@@ -89,7 +89,7 @@ def test_a_bulk_is_previewed_done_and_undone(window: Open, operator: Any, node: 
     page.get_by_role("button", name="See what would happen").click()
     expect(page.locator("main")).to_contain_text("3 would change.")
     assert statuses() == {"active"}
-    page.get_by_role("button", name="Do it for 3").click()
+    page.get_by_role("button", name="Retire 3 items").click()
     expect(page.locator("#notices")).to_contain_text("3")
     assert statuses() == {"retired"}
     page.locator("#notices").get_by_role("button", name="Undo").click()
@@ -126,6 +126,25 @@ def test_two_people_see_each_others_change_marked_and_nothing_jumps(window: Open
     expect(card).to_contain_text("It rings at six.")
     watching.locator("#live-note a").click()
     expect(watching.locator("[data-item=bell]")).to_contain_text("It rings at seven.")
+
+
+def test_what_somebody_writes_stays_while_they_look_at_what_others_changed(window: Open, node: RunningNode) -> None:
+    ann = window()
+    with node.client() as ledger:
+        owner = ledger.acting_as(user="ann")
+        owner.save("The buoy at the pier", "It is red.", ["plan"], id="buoy")
+        caught_up(ledger)
+        ann.sign_in(user="ann")
+        page = ann.open("/ui/items/buoy")
+        page.get_by_text("Write another version").click()
+        page.get_by_label("Content").fill("what I wrote for an hour")
+        owner.revise("buoy", content="It is green.")
+    note = page.get_by_role("link", name=re.compile("Show them in another tab"))
+    expect(note).to_be_visible()
+    with ann.context.expect_page() as opened:
+        note.click()
+    expect(opened.value.locator("main")).to_contain_text("It is green.")
+    expect(page.get_by_label("Content")).to_have_value("what I wrote for an hour")
 
 
 def test_a_person_without_rights_sees_and_changes_nothing(window: Open, node: RunningNode) -> None:

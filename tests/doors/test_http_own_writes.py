@@ -31,6 +31,7 @@ READS = [
     "/api/recalls",
     f"{K}/search?q=lamp",
     "/api/lineage?ref=mine",
+    "/api/traces",
     "/api/memory",
     "/api/memory/mine",
     "/api/memory/health",
@@ -79,6 +80,7 @@ NOT_OF_THE_LOG = {
     "/api/prompts/{name}",
     "/api/sessions/{session_id}/messages",
     "/api/sessions/{session_id}/context",
+    "/api/messages/{record_id}",
     "/api/sessions/{session_id}/summaries",
     "/api/sessions/{session_id}/scratchpad",
     "/api/sessions/{session_id}/expand/{record_id}",
@@ -154,6 +156,7 @@ async def test_every_route_that_reads_is_among_these(door: Door) -> None:
     assert {path.replace("/work", "/user") for path in named} - {
         "/api/slims/{slim_id}",
         "/api/recalls/{recall_id}",
+        "/api/sessions/{session_id}/knowledge",
     } == asked
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from ledger.event import StoredEvent
 from ledger.store.parked import NONE_PARKED
-from projections.engine import batch
+from projections.engine import batch, gate
 from projections.engine.batch import fold_batch
 from projections.engine.predecode import decode_ahead, fold_ahead, together
 from tests.examples import tries
@@ -27,8 +27,9 @@ law = settings(
 
 @pytest.fixture(autouse=True)
 def _as_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each example sets how large a batch counts as small; afterwards it is as before."""
+    """Each example sets how large a batch counts as small; all others are judged as sets. Then it is as before."""
     monkeypatch.setattr(batch, "SMALL", batch.SMALL)
+    monkeypatch.setattr(gate, "LEAST", 0)
 
 
 @law
@@ -58,7 +59,7 @@ def test_pieces_that_are_decoded_ahead_and_folded_as_one_give_the_same_view(
     bench = new_view()
     for part in parts(log, one):
         pieces = [decode_ahead(bench.parser, bench.keyring, piece, NONE_PARKED) for piece in parts(part, other)]
-        fold_ahead(bench, together(bench.parser, pieces), NONE_PARKED)
+        fold_ahead(bench, together(pieces), NONE_PARKED)
     assert state(bench) == state(view_of(log))
 
 

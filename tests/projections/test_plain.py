@@ -66,6 +66,7 @@ def ratings(items: tuple[str, ...], ids: st.SearchStrategy[int]) -> st.SearchStr
 @pytest.fixture(autouse=True)
 def _as_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(batch, "SMALL", 0)
+    monkeypatch.setattr(gate, "LEAST", 0)
 
 
 def revision(

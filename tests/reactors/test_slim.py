@@ -12,7 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 from kledger import LedgerClient
-from kledger.contract.errors import IllegalState, InvalidPayload, NotOwner, UnknownProcess
+from kledger.contract.errors import IllegalState, InvalidPayload, NotOwner, UnknownProcess, VersionConflict
 from producers.cli.main import app
 from tests.journeys.running_node import RunningNode, caught_up, result_of, running, until
 from tests.openai_chat import ChatEndpoint
@@ -155,6 +155,9 @@ def test_a_group_that_changed_meanwhile_is_left_and_named_and_one_that_was_rated
     assert len(dry["groups"]) == 2
     cat.rate(steady[1], "helpful", outcome="it did")
     cat.revise(moving[1], content="A cache needs nothing")
+    waiting = cat.slim_get(dry["id"])  # says before what an apply would leave
+    assert moving[1] in next(group["skipped"] or "" for group in waiting["groups"] if group["survivor"] == moving[0])
+    assert (waiting["status"], waiting["items_after"]) == ("reported", 3)
     done = cat.slim_apply(dry["id"])
     skipped = {group["survivor"]: group["skipped"] for group in done["groups"]}
     assert skipped[steady[0]] is None
@@ -164,6 +167,18 @@ def test_a_group_that_changed_meanwhile_is_left_and_named_and_one_that_was_rated
     back = cat.slim_revert(dry["id"])
     assert (back["status"], back["items_after"]) == ("reverted", 3)
     assert "has changed" in str({group["survivor"]: group["skipped"] for group in back["groups"]}[steady[0]])
+
+
+def test_a_slim_of_which_every_group_changed_is_refused_and_still_waits(plain: LedgerClient) -> None:
+    dan = plain.acting_as(user="dan")
+    pair = saved(dan, "Wind the clock of the tower on Sunday", "Wind the clock of the tower on Sunday.")
+    dry = dan.slim(dry_run=True)
+    dan.revise(pair[1], content="The clock of the tower winds itself")
+    with pytest.raises(VersionConflict) as refused:
+        dan.slim_apply(dry["id"])
+    assert pair[1] in refused.value.message
+    assert dan.slim_get(dry["id"])["status"] == "reported"
+    assert dan.slim_reject(dry["id"])["status"] == "rejected"
 
 
 def test_a_dry_run_can_be_rejected_and_the_request_of_the_source_works_as_written(

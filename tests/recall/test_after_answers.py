@@ -10,7 +10,7 @@ from tests.journeys.running_node import RunningNode, caught_up, running
 def test_a_verdict_right_after_an_answer_is_of_something_served(node: RunningNode) -> None:
     with node.client() as client:
         ada = client.acting_as(agent="ada").within(trace_id="t-served")
-        item = ada.save("Where the ladder is", "Behind the barn.", ["definition"], scopes=["public"])["id"]
+        item = ada.save("Where the ladder is", "Behind the barn.", ["definition"])["id"]
         caught_up(client.acting_as())
         assert [each["id"] for each in ada.search("where is the ladder", top_k=1)["results"]] == [item]
         ada.rate(item, "helpful", task="the gutter")
@@ -21,7 +21,7 @@ def test_a_verdict_right_after_an_answer_is_of_something_served(node: RunningNod
 def test_a_read_of_recalls_has_those_that_were_just_answered(node: RunningNode) -> None:
     with node.client() as client:
         bea = client.acting_as(agent="bea").within(trace_id="t-read")
-        item = bea.save("Where the rope is", "In the trunk.", ["definition"], scopes=["public"])["id"]
+        item = bea.save("Where the rope is", "In the trunk.", ["definition"])["id"]
         caught_up(client.acting_as())
         for number in range(1, 4):
             recall_id = bea.search("where is the rope", top_k=1)["recall_id"]

@@ -193,3 +193,39 @@ def test_erased_words_stay_erased(node: RunningNode) -> None:
         assert "lantern" not in erased["task"] + erased["content"]
         assert "lantern is" not in str(operator.recalls.of(item)["results"])
         assert ASKED not in str(operator.recalls.list(item=item)["results"])
+
+
+def test_recalls_that_count_are_told_apart_from_looks_at_a_page(ann: LedgerClient, number: int) -> None:
+    item = lantern(ann, scopes=None)
+    worked, looked = looked_for(ann), looked_for(ann, kind="page")
+    for counts, expected in ((True, [worked]), (False, [looked]), (None, [looked, worked])):
+        assert [each["recall_id"] for each in ann.recalls.of(item, counts=counts)["results"]] == expected
+        page = ann.recalls.list(item=item, counts=counts)
+        assert [each["recall_id"] for each in page["results"]] == expected
+        assert page["total"] == len(expected)
+
+
+def test_the_lineage_says_of_a_recall_what_was_asked_and_whether_it_was_a_look(ann: LedgerClient) -> None:
+    item = lantern(ann, scopes=None)
+    looked_for(ann)
+    looked_for(ann, kind="page")
+    used = [event for event in ann.lineage(item)["events"] if event["event_type"] == "recall.served"]
+    assert [(event["recall_kind"], event["query"]) for event in used] == [("search", ASKED), ("page", ASKED)]
+
+
+def test_the_latest_traces_are_listed_for_whoever_may_know_of_their_events(
+    ann: LedgerClient, eve: LedgerClient, number: int
+) -> None:
+    names = [f"latest-{number}-{n}" for n in range(3)]
+    for name in names:
+        within = ann.within(trace_id=name)
+        lantern(within, scopes=None)
+        looked_for(within)
+    looked_for(ann.within(trace_id=f"look-{number}"), kind="page")
+    first = ann.traces(limit=2)
+    assert [each["trace_id"] for each in first["results"]] == names[:0:-1]
+    assert first["results"][0]["events"] == 2
+    assert first["results"][0]["actors"] == [f"user:ann{number}"]
+    assert first["results"][0]["began"] <= first["results"][0]["ended"]
+    assert ann.traces(limit=2, before=first["next"])["results"][0]["trace_id"] == names[0]
+    assert not {each["trace_id"] for each in eve.traces()["results"]} & {*names}

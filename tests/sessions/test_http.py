@@ -257,3 +257,57 @@ async def test_an_append_that_makes_extraction_due_does_not_wait_until_it_is_ask
         await begun.wait()
         let.set()
     assert (await append(door, ALICE, "s1", "m20"))["count"] == 21
+
+
+async def test_what_came_of_a_session_is_told_with_the_message_that_each_item_was_saved_from(door: Door) -> None:
+    await append(door, ALICE, "s1", "m1", "m2")
+
+    async def save(name: str, session: str | None = None, **headers: str) -> None:
+        body = {"id": name, "task": f"the task of {name}", "content": name, "types": ["tool"]}
+        if session is not None:
+            body |= {"memory": {"layer": "semantic", "session": session}}  # type: ignore[dict-item]
+        answer = await door.post("/api/knowledge", json=body, headers={**ALICE, **headers})
+        assert answer.status_code == 201, answer.text
+
+    await save("of-a-message", **{"X-Ledger-Message-Id": "m2"})
+    await save("of-the-trace", **{"X-Ledger-Trace-Id": "s1"})
+    await save("of-the-session", session="s1")
+    await save("of-another", session="s2", **{"X-Ledger-Message-Id": "m2"})
+    await save("of-none")
+    answer = (await door.get(f"{S}/s1/knowledge", headers=ALICE)).json()
+    assert [(each["id"], each["message_id"]) for each in answer["results"]] == [
+        ("of-a-message", "m2"),
+        ("of-the-trace", None),
+        ("of-the-session", None),
+    ]
+    refusal(await door.get(f"{S}/s1/knowledge", headers=BOB), 404, "unknown_session")
+    await append(door, BOB, "s1", "m2")
+    assert (await door.get(f"{S}/s1/knowledge", headers=BOB)).json()["results"] == []
+
+
+async def test_a_message_is_found_by_its_id_in_the_sessions_of_the_caller_alone(door: Door) -> None:
+    await append(door, ALICE, "s1", "m1")
+    await append(door, ALICE, "s2", "m1", "m2")
+    await append(door, BOB, "s3", "m1")
+
+    async def found(message: str, who: dict[str, str], **params: str) -> list[str]:
+        answer = (await door.get(f"/api/messages/{message}", headers=who, params=params)).json()
+        assert all(message in each["message"]["content"] for each in answer["results"])
+        return [each["session_id"] for each in answer["results"]]
+
+    assert await found("m1", ALICE) == ["s1", "s2"]
+    assert await found("m2", ALICE) == ["s2"]
+    assert await found("m1", BOB) == ["s3"]
+    assert await found("m1", BOB, owner="user:alice") == []
+    assert await found("m1", {}) == ["s1", "s2", "s3"]
+    assert await found("m1", {}, owner="user:bob") == ["s3"]
+    assert await found("nothing", ALICE) == []
+
+
+async def test_the_operator_lists_and_reads_the_sessions_of_all(door: Door) -> None:
+    await append(door, ALICE, "s1", "m1")
+    await append(door, BOB, "s2", "m2")
+    assert {each["session_id"] for each in await listed(door, {}, min_position=await door.head())} == {"s1", "s2"}
+    assert [each["session_id"] for each in await listed(door, {}, owner="user:bob")] == ["s2"]
+    assert (await door.get(f"{S}/s2/messages")).json()["messages"][0]["id"] == "m2"
+    refusal(await door.delete(f"{S}/s2"), 404, "unknown_session")  # what is changed has to be named whole

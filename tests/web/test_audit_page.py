@@ -132,6 +132,8 @@ def test_a_proof_of_nothing_is_refused_in_words(operator: Visitor) -> None:
     missing = operator.get("/ui/audit/proof", id="<b>none</b>")
     assert missing.status_code == 404
     assert "<b>none" not in missing.text
+    assert 'name="id" value="&lt;b&gt;none&lt;/b&gt;"' in missing.text  # back at the form, with what was written
+    assert "There is no such item" in words(missing.text)
 
 
 def test_who_is_not_the_operator_sees_none_of_it_and_starts_nothing(node: RunningNode, operator: Visitor) -> None:
@@ -153,3 +155,11 @@ def test_a_job_that_needs_more_than_a_click_is_not_started_here(operator: Visito
 
 def test_a_job_that_the_node_does_not_know_is_missing(operator: Visitor) -> None:
     assert operator.get("/ui/audit/jobs/rebuild-unknown").status_code == 404
+
+
+def test_the_page_of_a_job_names_it_without_a_link_to_itself_and_sizes_as_people_read_them(operator: Visitor) -> None:
+    _, page = ran(operator, "snapshot")
+    assert f'href="{page.url.path}"' not in page.text
+    said = words(page.text)
+    assert "Snapshot: finished" in said
+    assert re.search(r"size [\d.]+ [KMG]iB", said), said

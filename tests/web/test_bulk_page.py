@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from producers.web.pages import bulk
+from producers.web.words import chinese
 from tests.journeys.running_node import RunningNode, caught_up
 from tests.web.visitor import Visitor, visitor, words
 
@@ -93,7 +95,7 @@ def test_what_was_retired_is_restored_at_once_and_twice_the_same_form_counts_onc
         ann.post("/ui/knowledge/bulk", carried(preview(ann, "retire", "bk-one")))
         fields = carried(preview(ann, "restore", "bk-one"))
         for _ in range(2):
-            assert "1 items are restored." in words(ann.post("/ui/knowledge/bulk", fields).text)
+            assert "1 item is restored." in words(ann.post("/ui/knowledge/bulk", fields).text)
         assert state(node, "bk-one")[0]["status"] == "active"
 
 
@@ -108,7 +110,7 @@ def test_who_has_no_right_changes_nothing_also_without_the_preview(node: Running
     with visitor(node.url, user="bk-eve") as eve:
         page = preview(eve, "retire", "bk-one", "bk-two")
         assert "2 are refused." in words(page)
-        assert "Do it for" not in words(page)
+        assert "<button" not in page.partition('action="/ui/knowledge/bulk"')[2]
         done = eve.post("/ui/knowledge/bulk", {"action": "retire", "id": ["bk-one", "bk-two"]})
         assert "2 were refused." in words(done.text)
         assert "/bulk/revert" not in done.text
@@ -151,3 +153,54 @@ def test_without_scripts_a_page_of_the_list_is_chosen_by_a_link(node: RunningNod
         chosen = ann.get(unescape(link[1])).text
         assert chosen.count(" checked>") == 3
         assert chosen.count('form="choice"') == 3
+
+
+def test_every_text_about_one_item_and_about_several_has_a_chinese_form() -> None:
+    for forms in (*bulk.HEADINGS.values(), *bulk.BUTTONS.values(), *bulk.DONE.values()):
+        assert set(forms) <= set(chinese())
+
+
+def test_the_button_says_what_is_done_to_how_many(node: RunningNode) -> None:
+    with visitor(node.url, user="bk-ann") as ann:
+        assert re.search(r'<button class="main">Retire 2 items</button>', preview(ann, "retire", "bk-one", "bk-two"))
+        page = preview(ann, "share", "bk-one", who="team:bk-web")
+        assert re.search(r'<button class="main">Share 1 item</button>', page)
+
+
+def test_a_reason_is_kept_with_each_item_and_holds_what_is_said_again(node: RunningNode) -> None:
+    with visitor(node.url, user="bk-ann") as ann, node.client() as ledger:
+        page = preview(ann, "retire", "bk-one", "bk-two")
+        assert "With a reason, what you retire is held" in words(page)
+        done = ann.post("/ui/knowledge/bulk", carried(page), reason="the pier is gone").text
+        caught_up(ledger)
+        anns = ledger.acting_as(user="bk-ann")
+        for item_id in ("bk-one", "bk-two"):
+            assert anns.history(item_id)["versions"][-1]["reason"] == "the pier is gone"
+        undone(ann, done)
+    with visitor(node.url, agent="bk-bot") as bot, node.client() as ledger:
+        ledger.acting_as(agent="bk-bot").save("of the bot", "its", ["tool"], id="bk-bots")
+        assert "With a reason, what you retire is held" not in words(preview(bot, "retire", "bk-bots"))
+
+
+def test_a_share_names_the_chosen_items_before_it_asks_with_whom(node: RunningNode) -> None:
+    with visitor(node.url, user="bk-ann") as ann, node.client() as ledger:
+        head = caught_up(ledger)["stream"]["head"]
+        page = preview(ann, "share", "bk-two", "bk-bens")
+        assert 'href="/ui/items/bk-two"' in page
+        assert len(re.findall(r"<td>\s*<span class=.bad-text.>refused", page)) == 1
+        assert "Nothing has changed yet." not in words(page)
+        assert '<form method="post" action="/ui/knowledge/bulk"' not in page
+        assert caught_up(ledger)["stream"]["head"] == head
+
+
+def test_the_operator_is_told_as_whose_a_change_is_recorded(node: RunningNode) -> None:
+    told = "Each change is recorded as its owner's, and names the operator"
+    with visitor(node.url) as operator, visitor(node.url, user="bk-ann") as ann, node.client() as ledger:
+        assert told not in words(preview(ann, "retire", "bk-one"))
+        page = preview(operator, "retire", "bk-one")
+        assert told in words(page)
+        done = operator.post("/ui/knowledge/bulk", carried(page)).text
+        named = re.search(r'name="bulk" value="([^"]+)"', done)
+        assert named is not None
+        assert ledger.bulk_get(unescape(named[1]))["by"] == "user:local"
+        undone(operator, done)

@@ -12,7 +12,7 @@ import pytest
 from kledger import LedgerClient
 from producers.web.addresses import local
 from producers.web.rendering import item_page, page_of
-from tests.journeys.running_node import RunningNode, running
+from tests.journeys.running_node import RunningNode, caught_up, running
 from tests.web.visitor import Visitor, visitor, words
 
 FIRST, SECOND = "Deploy on Friday night, when nobody looks.", "Deploy on Tuesday before noon."
@@ -145,6 +145,23 @@ def test_verdicts_come_with_their_cases_and_say_whether_the_item_had_been_served
     page = ivo.get(item_page("judged", show="verdicts")).text
     assert all(text in words(page) for text in ("harmful release 45 broken", "user:ivo", "it had not been served"))
     assert 'href="/ui/traces/trace-45"' in page
+
+
+def test_verdicts_are_counted_as_they_were_given_and_nobodys_are_none(ledger: LedgerClient, ivo: Visitor) -> None:
+    owner = saved(ledger, "counted", scopes=["user:ivo", "team:counted"])
+    count = r'class="sr">(?:helpful|harmful)</span> (\d+)<'
+    card = ivo.get("/ui/knowledge", scopes="team:counted").text
+    assert re.findall(count, card) == ["0", "0"]
+    assert "not judged yet" in words(ivo.get(item_page("counted")).text)
+    assert "0 helpful, 0 harmful Nobody has judged it yet." in words(
+        ivo.get(item_page("counted", show="verdicts")).text
+    )
+    for verdict in ("helpful", "harmful"):
+        owner.rate("counted", verdict, task="a case")
+    owner.get("counted")
+    assert re.findall(count, ivo.get("/ui/knowledge", scopes="team:counted").text) == ["1", "1"]
+    for show in ("now", "verdicts"):
+        assert "1 helpful, 1 harmful" in words(ivo.get(item_page("counted", show=show)).text)
 
 
 def test_a_form_that_is_sent_twice_counts_once_and_a_fresh_one_again(ledger: LedgerClient, ivo: Visitor) -> None:
@@ -444,3 +461,76 @@ def test_the_page_is_there_in_chinese(ledger: LedgerClient, ivo: Visitor) -> Non
     ivo.http.headers["Accept-Language"] = "zh-CN"
     for show, text in (("now", "您可以做的"), ("versions", "已修订"), ("verdicts", "评价"), ("access", "谁能看到")):
         assert text in words(ivo.get(item_page("in-chinese", show=show)).text)
+
+
+def test_looks_at_pages_are_counted_and_do_not_hide_what_agents_were_served(ledger: LedgerClient, ivo: Visitor) -> None:
+    owner = saved(ledger, "looked-at", content="The quince is ripe in October.")
+    recalled = owner.search("when is the quince ripe")["recall_id"]
+    for _ in range(3):
+        ivo.get("/ui/knowledge", q="quince ripe October")
+    caught_up(ledger)
+    page = ivo.get(item_page("looked-at", show="lineage")).text
+    assert "when is the quince ripe" in words(page)
+    assert f'href="/ui/recalls/{recalled}"' in page
+    assert "looked at on a page" not in words(page)
+    assert "3 looks at pages , which count for nothing" in words(page)
+    recalls = ivo.get(item_page("looked-at", show="recalls")).text
+    assert "1 recall of yours served it" in words(recalls)
+    assert "quince ripe October" not in words(recalls)
+    looks = ivo.get(item_page("looked-at", show="recalls", looks=1)).text
+    assert words(looks).count("quince ripe October") == 3
+    assert "quince ripe October" not in words(ivo.get("/ui/traces").text)
+
+
+def test_an_item_says_who_told_it_for_whom_and_where_with_links(ledger: LedgerClient, ivo: Visitor) -> None:
+    agent = ledger.acting_as(user="ivo", agent="coder")
+    agent.session("talk-of-ivo").append([{"id": "ivo-said", "role": "user", "content": "I like rye."}])
+    agent.within(trace_id="ivo-trace", message_id="ivo-said").remember(
+        "Ivo likes rye.", "short", kind="preference", id="rye", session="talk-of-ivo"
+    )
+    agent.get("rye")
+    page = ivo.get(item_page("rye")).text
+    assert "Told by agent:coder for user:ivo in the session talk-of-ivo message ivo-said trace ivo-trace" in words(page)
+    for link in ("/ui/sessions/talk-of-ivo", "/ui/messages/ivo-said", "/ui/traces/ivo-trace"):
+        assert f'href="{link}"' in page
+        assert ivo.get(link).status_code == 200
+    assert "604800" not in page
+    assert re.search(r"Expires \d{4}-\d\d-\d\d", words(page))
+
+
+def test_an_item_out_of_force_says_on_its_front_who_made_it_so_and_why(ledger: LedgerClient, ivo: Visitor) -> None:
+    saved(ledger, "out-of-force").retire("out-of-force", reason="the shop closed")
+    ledger.get("out-of-force")
+    assert re.search(r"retired : by user:ivo , .*: the shop closed", words(ivo.get(item_page("out-of-force")).text))
+
+
+def test_a_proposal_says_that_it_waits_and_is_not_judged(ledger: LedgerClient, shared_node: RunningNode) -> None:
+    scribe = ledger.acting_as(agent="ivos-scribe", project="ivos-house")
+    ledger.assign_roles("ivos-house", "user:ivo", ["coordinator"])
+    scribe.remember("Doors are locked.", "semantic", kind="convention", id="doors", scopes=["project:ivos-house"])
+    caught_up(ledger)
+    with visitor(shared_node.url, user="ivo", project="ivos-house") as ivo:
+        page = ivo.get(item_page("doors")).text
+        assert "until a coordinator of its project approves it" in words(page)
+        assert 'href="/ui/review?tab=approvals"' in page
+        assert "It helped" not in words(page)
+        assert "Confirm that it holds" not in words(page)
+
+
+def test_a_title_that_was_made_from_the_text_follows_it(ledger: LedgerClient, ivo: Visitor) -> None:
+    ledger.acting_as(user="ivo").remember("The gate is green. It is old.", "semantic", id="gate")
+    ledger.get("gate")
+    revised(ivo, "gate", content="The gate is blue. It is old.")
+    assert ledger.get("gate")["task"] == "The gate is blue"
+    revised(ivo, "gate", task="About the gate", content="The gate is red.")
+    revised(ivo, "gate", content="The gate is gone.")
+    assert ledger.get("gate")["task"] == "About the gate"
+
+
+def test_who_retires_without_a_reason_learns_that_it_is_not_held(ledger: LedgerClient, ivo: Visitor) -> None:
+    saved(ledger, "no-reason")
+    assert "With a reason it is held" in words(ivo.get(item_page("no-reason")).text)
+    assert "Without a reason it is not held" in words(ivo.post(item_page("no-reason", "retire")).text)
+    ivo.post(item_page("no-reason", "restore"))
+    page = ivo.post(item_page("no-reason", "retire"), reason="over").text
+    assert "Without a reason" not in words(page)

@@ -119,7 +119,7 @@ def test_the_tabs_are_the_layers_and_the_one_that_is_shown_is_marked(mei: Visito
     page = mei.get("/ui/knowledge", layer="episodic").text
     tabs = re.search(r'<nav class="tabs".*?</nav>', page, re.DOTALL)
     assert tabs is not None
-    assert words(tabs[0]) == "全部记忆 语义记忆 情景记忆 程序记忆 短期记忆 共享记忆 知识库"
+    assert words(tabs[0]) == "全部记忆 语义记忆 情景记忆 程序记忆 短期记忆 共享记忆 知识库 普通知识"
     assert re.findall(r'aria-current="page">.*?</svg>(.*?)</a>', tabs[0]) == ["情景记忆"]
     card = re.search(r'data-item="lh-storm".*?</article>', page, re.DOTALL)
     assert card is not None
@@ -230,3 +230,41 @@ def test_nobody_is_shown_a_button_for_what_is_not_theirs(node: RunningNode) -> N
         assert "/retire" not in page
         assert "#revise" not in page
         assert jonas.post("/ui/items/lh-lamp/retire").status_code == 403
+
+
+def test_what_fits_nothing_is_said_to_be_the_nearest_and_is_short(node: RunningNode, mei: Visitor) -> None:
+    with node.client() as ledger:
+        keeper = ledger.acting_as(user="lh-many")
+        keeper.save_many({"task": f"Stone {n} of the pier", "content": "Granite.", "types": ["tool"]} for n in range(9))
+        caught_up(ledger)
+    with visitor(node.url, user="lh-many") as many:
+        page = many.get("/ui/knowledge", q="zebra unicorn").text
+        assert "Nothing fits well; the nearest are:" in words(page)
+        assert len(shown(page)) == 3
+        found = many.get("/ui/knowledge", q="stone of the pier").text
+        assert "Nothing fits well" not in words(found)
+        assert len(shown(found)) == 9
+
+
+def test_empty_fields_of_a_form_are_not_in_the_address(mei: Visitor) -> None:
+    answer = mei.get("/ui/knowledge?q=lens&types=&tags=&owner=&min_score=&scopes=" + TEAM)
+    assert str(answer.url).partition("?")[2] == "q=lens&scopes=project%3Alighthouse"
+
+
+def test_a_procedure_is_called_by_its_name_and_a_title_is_not_said_twice(node: RunningNode, mei: Visitor) -> None:
+    with node.client() as ledger:
+        keeper = ledger.acting_as(user="lh-steps")
+        keeper.remember(
+            None,
+            "procedural",
+            id="lh-trim",
+            name="Trim the wick",
+            trigger="The flame smokes",
+            steps=["Cut it.", "Light it."],
+        )
+        keeper.remember("The oil is from Bergen.", "semantic", id="lh-oil")
+        caught_up(ledger)
+    with visitor(node.url, user="lh-steps") as steps:
+        page = words(steps.get("/ui/knowledge").text)
+        assert "Trim the wick The flame smokes Cut it. Light it." in page
+        assert page.count("The oil is from Bergen") == page.count("Retire The oil is from Bergen") + 2, page

@@ -61,3 +61,11 @@ def test_a_link_begins_the_form(shared_node: RunningNode) -> None:
         assert "<script>alert" not in page
         assert 'name="types" value="tool"' in page
         assert "Save" in words(page)
+
+
+def test_every_field_that_has_to_be_filled_in_is_marked_and_no_other(shared_node: RunningNode) -> None:
+    with visitor(shared_node.url, user="nw-ann") as ann:
+        labels = re.findall(r"<label>(.*?)</label>", ann.get("/ui/new").text, re.DOTALL)
+        assert len(labels) == 6
+        assert [" required" in label for label in labels] == ['class="must"' in label for label in labels]
+        assert sum('class="must"' in label for label in labels) == 2

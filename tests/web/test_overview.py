@@ -49,10 +49,10 @@ def test_each_number_is_what_the_list_counts_that_it_leads_to(node: RunningNode)
         for name in ("Memories in all", "Never recalled"):
             found = re.search(rf'<a href="([^"]+)"><span>{name}</span>', page)
             assert found is not None
-            assert f"{number(page, name)} items" in words(mei.get(unescape(found[1])).text)
+            assert f"{number(page, name)} item" in words(mei.get(unescape(found[1])).text)
         assert 'href="/ui/review?tab=conflicts"' in page
         for layer, count in (("semantic", 1), ("plain", 2)):
-            assert f"{count} items" in words(mei.get(f"/ui/knowledge?layer={layer}").text)
+            assert f"{count} item" in words(mei.get(f"/ui/knowledge?layer={layer}").text)
             assert re.search(rf"layer={layer}\">.*?<strong>{count}</strong>", page)
 
 

@@ -131,11 +131,15 @@ def test_a_conflict_stands_side_by_side_and_the_one_that_is_not_kept_is_out_of_r
 ) -> None:
     oil, electric, named = lamps(node, anas)
     page = ana.get("/ui/review").text
+    assert "What you decide is recorded as" not in words(page)
+    with visitor(node.url) as operator:  # a decision of the operator is recorded as the owner's, and the page says so
+        owner = anas.get(oil)["owner"]
+        assert f"What you decide is recorded as a decision of {owner}." in words(operator.get("/ui/review").text)
     assert "<mark>burns oil</mark>" in page
     assert "<mark>is electric</mark>" in page
     assert "oil or electric" in page
     page = decided(ana, "conflicts", id=named, winner=electric, what="keep", reason="there is a cable")
-    assert f"{electric} holds, and {oil} is out of recall." in words(page)
+    assert "“The lamp at the pier” holds, and “The lamp at the pier” is out of recall." in words(page)
     assert found(anas, "lamp at the pier") == [electric]
     assert "there is a cable" in ana.get("/ui/review?tab=conflicts&of=resolved").text
     undone(ana, page)
@@ -255,6 +259,28 @@ def test_items_that_say_the_same_are_shown_in_a_group_merged_and_brought_back(
     assert {anas.get(each)["status"] for each in ids} == {"active"}
 
 
+def test_a_merge_says_before_what_has_changed_since_it_was_compared_and_merges_the_rest(
+    ana: Visitor, anas: LedgerClient, chat: ChatEndpoint
+) -> None:
+    word = uuid.uuid4().hex[:8]
+    chat.says(lambda _: {"task": "Mend", "content": f"Mend what is torn, says {word}.", "types": ["plan"]})
+    texts = (f"Mend the sails of {word} by hand", f"Tar the ropes of {word} in May")
+    pairs = [[anas.save(text, text + end, ["plan"])["id"] for end in (".", "!")] for text in texts]
+    slim = anas.slim(dry_run=True)
+    assert len(slim["groups"]) == 2
+    anas.revise(pairs[0][1], content="Somebody else mends them now")
+    page = words(ana.get("/ui/review?tab=proposals").text)
+    assert f"Cannot be merged any more: {pairs[0][1]}" in page
+    assert "Merge them" in page
+    anas.revise(pairs[1][1], content="Ropes are of nylon now")
+    page = words(ana.get("/ui/review?tab=proposals").text)
+    assert "Nothing of this can be merged any more" in page
+    assert "Merge them" not in page
+    refused = ana.post("/ui/review/slims", id=slim["id"], what="apply")
+    assert refused.status_code == 409
+    assert anas.slim_get(slim["id"])["status"] == "reported"
+
+
 def shared(ledger: LedgerClient, person: str) -> tuple[str, str]:
     """A project that a person coordinates, and what somebody proposed to it."""
     project = f"harbour-{uuid.uuid4().hex[:8]}"
@@ -269,7 +295,8 @@ def test_a_coordinator_approves_what_was_proposed_to_the_project(node: RunningNo
     project, memory = shared(ledger, "cora")
     with visitor(node.url, user="cora", project=project) as cora:
         assert "proposed by agent:scribe" in words(cora.get("/ui/review?tab=approvals").text)
-        assert f"{memory} is shared now." in words(decided(cora, "approvals", id=memory, version="1", what="approve"))
+        title = ledger.get(memory)["task"]
+        assert f"“{title}” is shared now." in words(decided(cora, "approvals", id=memory, version="1", what="approve"))
     assert ledger.get(memory)["status"] == "active"
 
 
@@ -286,7 +313,11 @@ def test_of_a_later_version_it_is_shown_what_it_changes_and_a_rejection_gives_it
         page = cleo.get("/ui/review?tab=approvals").text
         assert "A later version of" in words(page)
         assert "<ins>two reviewers</ins>" in page
-        decided(cleo, "approvals", id=later, version="1", what="reject", reason="one is enough")
+        told = words(decided(cleo, "approvals", id=later, version="1", what="reject", reason="one is enough"))
+        assert "is declined; its author reads the reason." in told
+        declined = cleo.get("/ui/review?tab=approvals&of=rejected").text
+        assert f'href="/ui/items/{later}"' in declined
+        assert 'value="approve"' not in declined
     assert scribe.memory(later)["status"] == "rejected"
     assert scribe.memory(later)["reason"] == "one is enough"
     assert scribe.get(memory)["status"] == "active"

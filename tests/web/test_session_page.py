@@ -62,3 +62,28 @@ def test_nothing_is_summed_up_for_somebody_who_looks(ledger: LedgerClient) -> No
     own = ledger.acting_as(user="sam").session("short-one")
     own.append([{"role": "user", "content": "hello"}])
     assert own.summaries() == {"session_id": "short-one", "summaries": [], "overview": None}
+
+
+def test_what_was_saved_from_a_message_stands_under_it(ledger: LedgerClient, shared_node: RunningNode) -> None:
+    owner = ledger.acting_as(user="suri")
+    owner.session("suris-talk").append([{"id": f"suri-{n}", "role": "user", "content": f"word {n}"} for n in (1, 2)])
+    owner.within(message_id="suri-2").save("The kiln of suri", "It is hot.", ["tool"], id="suris-kiln")
+    owner.remember("Suri likes clay.", "semantic", id="suris-clay", session="suris-talk")
+    owner.get("suris-clay")
+    with visitor(shared_node.url, user="suri") as suri:
+        page = suri.get("/ui/sessions/suris-talk").text
+        said = words(page)
+        assert said.index("word 2") < said.index("Saved from this message: The kiln of suri")
+        assert "2 items were saved from this conversation. Of the whole session: Suri likes clay" in said
+        assert 'href="/ui/traces/suris-talk"' not in page, "nothing is behind it"
+
+
+def test_the_operator_sees_the_sessions_of_all_and_opens_them_by_their_id(
+    ledger: LedgerClient, shared_node: RunningNode
+) -> None:
+    ledger.acting_as(user="saul").session("sauls-talk").append([{"role": "user", "content": "about the sea"}])
+    with visitor(shared_node.url) as operator:
+        for page in ("/ui/sessions", "/ui/traces"):
+            assert "sauls-talk user:saul" in words(operator.get(page).text)
+        assert "about the sea" in words(operator.get("/ui/sessions/sauls-talk").text)
+        assert "user:nobody has no session." in words(operator.get("/ui/sessions", owner="user:nobody").text)

@@ -41,7 +41,7 @@ def test_a_browser_at_the_address_of_a_node_is_led_to_the_page_and_asked_who_loo
     with httpx.Client(base_url=shared_node.url, headers=BROWSER, follow_redirects=True) as http:
         answer = http.get("/")
     assert answer.url.path == "/ui/sign-in"
-    assert "Who looks?" in words(answer.text)
+    assert "Who are you?" in words(answer.text)
 
 
 def test_a_program_at_the_address_of_a_node_is_told_what_is_where(shared_node: RunningNode) -> None:
@@ -270,3 +270,23 @@ def test_language_and_theme_are_the_browsers_until_they_are_chosen(shared_node: 
         page = person.get("/ui").text
         assert 'lang="en"' in page
         assert 'data-theme="dark"' in page
+
+
+def test_language_and_theme_are_chosen_before_one_signs_in(shared_node: RunningNode) -> None:
+    with visitor(shared_node.url, signed_in=False) as person:
+        address = "/ui/sign-in?next=/ui/knowledge"
+        person.get(address)
+        page = person.post("/ui/settings", language="zh", back=address).text
+        assert 'lang="zh-Hans"' in page
+        assert 'name="next" value="/ui/knowledge"' in page
+        assert person.http.post("/ui/settings", data={"language": "en", "back": address}).status_code == 403
+        assert 'data-theme="dark"' in person.post("/ui/settings", theme="dark", back=address).text
+
+
+def test_who_owns_nothing_is_told_that_the_name_may_be_wrong(shared_node: RunningNode) -> None:
+    with shared_node.client() as ledger:
+        ledger.acting_as(user="si-ann").save("a rope", "is long", ["tool"])
+    with visitor(shared_node.url, signed_in=False) as person:
+        assert "check the name" not in words(person.sign_in(user="si-ann").text)
+        assert "user:si-anne owns nothing here yet." in words(person.sign_in(user="si-anne").text)
+        assert "check the name" not in words(person.sign_in().text)

@@ -77,3 +77,57 @@ def test_what_is_looked_up_has_its_page_and_the_latest_recalls_and_sessions_are_
         assert tilda.get("/ui/traces", kind="trace", find="a/b?c").url.raw_path == b"/ui/traces/a%2Fb%3Fc"
     with visitor(shared_node.url, user="eve") as eve:
         assert "tilda" not in words(eve.get("/ui/traces").text)
+
+
+def test_a_message_shows_its_words_and_its_session_also_where_nothing_came_of_it(
+    ledger: LedgerClient, shared_node: RunningNode
+) -> None:
+    owner = ledger.acting_as(user="theo")
+    owner.session("theos-talk").append(
+        [
+            {"id": "theo-1", "role": "user", "content": "The mill <b>stands</b> still."},
+            {"id": "theo-2", "role": "user", "content": "Why?"},
+        ]
+    )
+    owner.within(message_id="theo-1").save("The mill of theo", "It stands.", ["tool"])
+    owner.list(limit=1)
+    with visitor(shared_node.url, user="theo") as theo:
+        page = theo.get("/ui/messages/theo-1").text
+        assert "The mill &lt;b&gt;stands&lt;/b&gt; still." in page
+        assert 'href="/ui/sessions/theos-talk?owner=user%3Atheo"' in page
+        assert page.count('href="/ui/messages/theo-1"') == 0, "no row leads to where one is"
+        alone = theo.get("/ui/messages/theo-2")
+        assert alone.status_code == 200
+        assert "Why?" in words(alone.text)
+        for link in re.findall(r'href="(/ui/messages/[^"]+)"', theo.get("/ui/sessions/theos-talk").text):
+            assert theo.get(link).status_code == 200
+    with visitor(shared_node.url, user="eve") as eve:
+        assert eve.get("/ui/messages/theo-1").status_code == 404
+        assert "theo-1" not in words(eve.get("/ui/traces").text)
+
+
+def test_a_trace_leads_to_the_session_of_its_id_where_there_is_one(
+    ledger: LedgerClient, shared_node: RunningNode
+) -> None:
+    owner = ledger.acting_as(user="thea")
+    owner.within(trace_id="thea-alone").save("The oar of thea", "Ash.", ["tool"])
+    owner.within(trace_id="thea-talks").save("The sail of thea", "Red.", ["tool"])
+    owner.session("thea-talks").append([{"role": "user", "content": "red or white?"}])
+    owner.list(limit=1)
+    with visitor(shared_node.url, user="thea") as thea:
+        assert "/ui/sessions/thea-alone" not in thea.get("/ui/traces/thea-alone").text
+        assert 'href="/ui/sessions/thea-talks"' in thea.get("/ui/traces/thea-talks").text
+        latest = thea.get("/ui/traces").text
+        assert latest.index('href="/ui/traces/thea-talks"') < latest.index('href="/ui/traces/thea-alone"')
+
+
+def test_a_timeline_names_the_question_of_a_recall(ledger: LedgerClient, shared_node: RunningNode) -> None:
+    owner = ledger.acting_as(user="tove").within(trace_id="trace-of-tove")
+    owner.save("The hull of tove", "Oak.", ["tool"], id="toves-hull")
+    recalled = owner.search("what is the hull made of")["recall_id"]
+    owner.get("toves-hull")
+    with visitor(shared_node.url, user="tove") as tove:
+        page = tove.get("/ui/traces/trace-of-tove").text
+        assert "what is the hull made of a recall was served" in words(page)
+        assert f">{recalled}<" not in page
+        assert "trace trace" not in words(page)

@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 import producers.web
-from producers.web.words import chinese, words_of
+from producers.web.words import chinese, of_one, words_of
 
 WEB = Path(producers.web.__file__).parent
 IN_TEMPLATES = re.compile(r"""\b_\(\s*(?:"((?:[^"\\]|\\.)*)"|'((?:[^'\\]|\\.)*)')""")
@@ -63,3 +63,9 @@ def test_a_text_without_a_chinese_form_is_shown_as_it_is() -> None:
     assert words_of("zh")("nothing that any page says") == "nothing that any page says"
     assert words_of("zh")("{n} items", n=3) == "3 条"
     assert words_of("en")("{n} items", n=3) == "3 items"
+
+
+def test_english_has_a_form_of_its_own_for_one() -> None:
+    assert words_of("en")("{n} items", n=1) == words_of("en")("{n} items", n="1") == "1 item"
+    assert words_of("zh")("{n} items", n=1) == "1 条"
+    assert not set(of_one()) - set(chinese()), "a text that no page has"

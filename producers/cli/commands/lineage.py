@@ -8,7 +8,7 @@ import typer
 from rich.text import Text
 from rich.tree import Tree
 
-from producers.cli.screen import plain, short_time, snippet, words
+from producers.cli.screen import plain, short_time, snippet, table, words
 from producers.cli.session import KNOWLEDGE, Answer, Session, as_caller
 
 if TYPE_CHECKING:
@@ -60,6 +60,23 @@ def _sources(graph: LineageOf) -> list[Text]:
     ]
 
 
+def traces(
+    session: Session,
+    limit: Annotated[int, typer.Option(min=1, max=200, help="At most so many.")] = 20,
+    before: Annotated[int | None, typer.Option(min=0, help="Before this position: `next` of the page before.")] = None,
+) -> Answer:
+    """List the latest traces: how many events each caused, by whom, and when.
+
+    Example: kledger traces --limit 5
+    """
+    page = session.ledger.traces(limit=limit, before=before)
+    rows = table("trace", "events", "by", "began", "ended", right=("events",), whole=("trace",))
+    for each in page["results"]:
+        when = (short_time(each["began"]), short_time(each["ended"]))
+        rows.add_row(plain(each["trace_id"]), f"{each['events']:,}", plain(", ".join(each["actors"])), *when)
+    return Answer(page, rows if page["results"] else "no trace to show")
+
+
 def _branch(tree: Tree, heading: str, lines: Sequence[Text]) -> None:
     branch = tree.add(words(f"{heading} ({len(lines)})", "bold"))
     for line in lines[:SHOWN]:
@@ -89,3 +106,4 @@ def _line(event: LineageEvent, ref: str) -> Text:
 
 app = typer.Typer()
 app.command("lineage", rich_help_panel=KNOWLEDGE)(as_caller(lineage))
+app.command("traces", rich_help_panel=KNOWLEDGE)(as_caller(traces))

@@ -103,6 +103,43 @@ def expand(
     return Answer(found, Group(*map(_said, found["messages"])))
 
 
+def knowledge(
+    session: Session,
+    session_id: SessionId,
+    after: Annotated[str | None, typer.Option(metavar="ID", help="Of messages after the one with this id.")] = None,
+    limit: Annotated[int, typer.Option(min=1, max=1000, help="Of at most so many messages.")] = 100,
+    owner: Owner = None,
+) -> Answer:
+    """List the items that came of a session: of its messages, or of the session as a whole.
+
+    Example: kledger session knowledge sess-1 --user ann
+    """
+    found = session.ledger.session(session_id).knowledge(after=after, limit=limit, owner=owner)
+    rows = table("id", "about", "message", "saved", whole=("id",))
+    for each in found["results"]:
+        rows.add_row(
+            plain(each["id"]), snippet(each["task"]), plain(each["message_id"] or ""), short_time(each["time"])
+        )
+    return Answer(found, rows if found["results"] else "nothing came of it that may be seen")
+
+
+def said(
+    session: Session,
+    message_id: Annotated[str, typer.Argument(metavar="ID", help="Of the message.", show_default=False)],
+    owner: Owner = None,
+) -> Answer:
+    """Print a message by its id, with the session in which it was said.
+
+    Example: kledger session said msg-17 --user ann
+    """
+    found = session.ledger.said(message_id, owner=owner)
+    parts = [
+        Group(f"in {plain(each['session_id'])} of {plain(each['owner'])}", _said(each["message"]))
+        for each in found["results"]
+    ]
+    return Answer(found, Group(*parts) if parts else "no session of yours has this message")
+
+
 def scratchpad(
     session: Session,
     session_id: SessionId,
@@ -153,16 +190,17 @@ def list_sessions(
     offset: Annotated[int, typer.Option(min=0, help="Leave out the first so many.")] = 0,
     owner: Owner = None,
 ) -> Answer:
-    """List the caller's sessions, the one that was opened or closed last first.
+    """List the caller's sessions, the one that was opened or closed last first; the operator's are those of all.
 
     Example: kledger session list --user ann
     """
     page = session.ledger.sessions(status=status, limit=limit, offset=offset, owner=owner)
-    rows = table("id", "status", "messages", "opened", "last message", right=("messages",), whole=("id",))
+    rows = table("id", "owner", "status", "messages", "opened", "last message", right=("messages",), whole=("id",))
     for each in page["results"]:
         count = "" if each["messages"] is None else f"{each['messages']:,}"
         last = "" if each["last_at"] is None else short_time(each["last_at"])
-        rows.add_row(plain(each["session_id"]), each["status"], count, short_time(each["opened_at"]), last)
+        opened = short_time(each["opened_at"])
+        rows.add_row(plain(each["session_id"]), plain(each["owner"]), each["status"], count, opened, last)
     summary = f"{page['count']} of {page['total']}, as of position {page['position']}"
     return Answer(page, Group(rows, summary) if page["results"] else f"no session to list; {summary}")
 
@@ -192,6 +230,8 @@ session.command("append")(as_caller(append))
 session.command("messages")(as_caller(messages))
 session.command("context")(as_caller(context))
 session.command("expand")(as_caller(expand))
+session.command("knowledge")(as_caller(knowledge))
+session.command("said")(as_caller(said))
 session.command("scratchpad")(as_caller(scratchpad))
 session.command("list")(as_caller(list_sessions))
 session.command("close")(as_caller(close))

@@ -16,7 +16,7 @@ from kledger.answers.knowledge import (
     SearchResults,
     WholeItem,
 )
-from kledger.answers.lineage import LineageOf
+from kledger.answers.lineage import LineageOf, TraceList
 from kledger.answers.models import Reverted
 from kledger.answers.parts import Moved
 from kledger.answers.sharing import Why
@@ -143,6 +143,18 @@ def _reads(desk: Desk) -> APIRouter:
     ) -> Json:
         """Where something came from and what came of it."""
         return ReadJson(await reading.links(desk, caller, ref, freshness=fresh), fresh)
+
+    @router.get("/api/traces", responses=documented(TraceList), tags=["lineage"])
+    async def traces(
+        caller: Who,
+        fresh: Fresh,
+        limit: Annotated[int, Query(ge=1, le=200)] = 20,
+        before: Annotated[
+            int | None, Query(ge=0, le=MAX_POSITION, description="Traces that ended before: `next` of the page before")
+        ] = None,
+    ) -> Json:
+        """The latest traces: how many events each caused, by whom, and when, as far as the caller may know of it."""
+        return ReadJson(await reading.traces(desk, caller, limit=limit, before=before, freshness=fresh), fresh)
 
     return router
 

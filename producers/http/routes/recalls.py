@@ -21,6 +21,7 @@ from projections.fold_kit.page import Window
 from projections.views.recalls.ask import Wanted
 
 _BEFORE = "Recalls before this position: `next` of the page before"
+_COUNTS = "true: those that count, without looks at pages; false: looks alone"
 _MOMENT = "a log position, or an RFC 3339 moment"
 
 
@@ -31,6 +32,7 @@ class RecallsQuery(FreshQuery):
     actor: Annotated[str | None, Field(description="Of this entity: `type:id`, or the mail address of a user")] = None
     kind: Annotated[RecallKind | None, Field(description="Of this kind; `page` is a person who looked")] = None
     item: Annotated[str | None, Field(max_length=MAX_ID, description="That served this item")] = None
+    counts: Annotated[bool | None, Field(description=_COUNTS)] = None
     since: Annotated[str | None, Field(description=f"From then on: {_MOMENT}")] = None
     until: Annotated[str | None, Field(description=f"Before then: {_MOMENT}")] = None
     limit: Annotated[int, Field(ge=1, le=MOST_RECALLS_LISTED)] = 20
@@ -42,6 +44,7 @@ class RecallsQuery(FreshQuery):
             trace=self.trace,
             actor=entity_named(self.actor),
             kind=self.kind,
+            counts=self.counts,
             item=self.item,
             since=None if self.since is None else moment(self.since, "since"),
             until=None if self.until is None else moment(self.until, "until"),
@@ -59,10 +62,11 @@ def routes(desk: Desk) -> list[APIRouter]:
         fresh: Fresh,
         limit: Annotated[int, Query(ge=1, le=MOST_RECALLS_LISTED)] = 20,
         before: Annotated[int | None, Query(ge=0, le=MAX_POSITION, description=_BEFORE)] = None,
+        counts: Annotated[bool | None, Query(description=_COUNTS)] = None,
     ) -> ReadJson:
         """The recalls of the caller that served an item, newest first; the operator's are all."""
         window = Window(limit, before=before)
-        return ReadJson(await recorded.of_item(desk, caller, item_id, window, freshness=fresh), fresh)
+        return ReadJson(await recorded.of_item(desk, caller, item_id, window, counts=counts, freshness=fresh), fresh)
 
     @router.get("/api/recalls", responses=documented(RecallList))
     async def list_recalls(caller: Who, own: Own, asked: Annotated[RecallsQuery, Query()]) -> ReadJson:

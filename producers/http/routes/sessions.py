@@ -10,7 +10,9 @@ from kledger.answers.sessions import (
     AppendedMessages,
     Expanded,
     MessageList,
+    SaidMessages,
     SessionContext,
+    SessionKnowledge,
     SessionList,
     SessionMoved,
     SessionScratchpad,
@@ -25,7 +27,7 @@ from producers.http.bodies import BatchRoute
 from producers.http.parameters import Fresh, From, Owner, RecordId, SessionId, Who
 from producers.http.routing import router as new_router
 from producers.operations.desk import Desk
-from producers.operations.sessions import appending, closing, reading, scratchpad
+from producers.operations.sessions import appending, closing, outcome, reading, scratchpad
 from producers.operations.sessions import context as window
 
 After = Annotated[str | None, Query(max_length=MAX_ID, description="Messages after the one with this id")]
@@ -62,7 +64,10 @@ def _sessions(desk: Desk) -> APIRouter:
         limit: Limit = 20,
         offset: Annotated[int, Query(ge=0, le=2**31)] = 0,
     ) -> Json:
-        """The caller's sessions, the one that was opened or closed last first; by default those that have words."""
+        """The caller's sessions, the one that was opened or closed last first; by default those that have words.
+
+        The operator's are those of all, unless an owner is named.
+        """
         page = await reading.listed(
             desk, caller, status=status, owner=owner, limit=limit, offset=offset, freshness=fresh
         )
@@ -74,6 +79,21 @@ def _sessions(desk: Desk) -> APIRouter:
     ) -> Json:
         """The messages of a session in order; fewer than `limit` where they are large."""
         return Json(await reading.messages(desk, caller, session_id, after=after, limit=limit, owner=owner))
+
+    @router.get("/api/sessions/{session_id}/knowledge", responses=documented(SessionKnowledge, 404))
+    async def session_knowledge(
+        caller: Who, session_id: SessionId, fresh: Fresh, after: After = None, limit: Limit = 100, owner: Owner = None
+    ) -> Json:
+        """The items that came of a page of a session's messages, or of the session as a whole."""
+        found = await outcome.knowledge(
+            desk, caller, session_id, after=after, limit=limit, owner=owner, freshness=fresh
+        )
+        return ReadJson(found, fresh)
+
+    @router.get("/api/messages/{record_id}", responses=documented(SaidMessages))
+    async def said_message(caller: Who, record_id: RecordId, owner: Owner = None) -> Json:
+        """The words of a message by its id, with the session of the caller's in which it was said; no session: none."""
+        return Json(await reading.named(desk, caller, record_id, owner=owner))
 
     @router.get("/api/sessions/{session_id}/context", responses=documented(SessionContext, 404))
     async def context(

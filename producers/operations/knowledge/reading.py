@@ -22,6 +22,7 @@ from projections.views.knowledge.listing import Wanted, items
 from projections.views.knowledge.parts import WHOLE, Part
 from projections.views.knowledge.versions import Version, version_of
 from projections.views.lineage import ask as lineage
+from projections.views.lineage.traces import traces as latest_traces
 from projections.views.resources import ask as resources
 
 
@@ -118,6 +119,17 @@ async def history(
         raise unknown(item_id)
     versions, cases = timeline
     return {"id": item_id, "versions": versions, "feedback": cases, "position": position}
+
+
+async def traces(
+    desk: Desk, caller: Caller, *, limit: int = 20, before: int | None = None, freshness: Freshness = ANY
+) -> JsonObject:
+    """The latest traces of which the caller may know something (TraceList). Raises ViewBehind."""
+    await reach(desk, freshness)
+    position = desk.view.position
+    found = await desk.view.ask(latest_traces, desk.org, caller, limit, before)
+    following = found[-1]["position"] if len(found) == limit else None
+    return {"results": found, "count": len(found), "next": following, "position": position}
 
 
 async def links(desk: Desk, caller: Caller, ref: str, *, freshness: Freshness = ANY) -> JsonObject:

@@ -6,10 +6,10 @@ A reactor does the work: an interface publishes the request and waits for its ou
 from __future__ import annotations
 
 import uuid
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import reduce
 
-from kledger.contract.errors import IllegalState, NotAvailable, NotOwner
+from kledger.contract.errors import IllegalState, NotAvailable, NotOwner, VersionConflict
 from kledger.contract.scopes import Caller
 from kledger.requests.slims import SlimRequest
 from ledger.event import JsonObject, Lineage, NewEvent
@@ -20,7 +20,8 @@ from producers.operations.models.processes import caused, own, settled
 from producers.operations.publish import event_id, publish
 from producers.operations.stated_before import begun, earlier_event, request_fields
 from projections.similar import ask
-from projections.similar.ask import Proposed
+from projections.similar.ask import Proposed, Standing
+from projections.similar.outdated import items_of, outdated
 from projections.views.processes.ask import Process
 
 KIND = "slim"
@@ -73,10 +74,11 @@ async def awaited(
 
     current, done = await settled(desk, caller, KIND, process_id, is_settled, wait)
     groups: list[Proposed] = await desk.view.ask(ask.proposed_groups, desk.org, process_id)
+    skipped = await _outdated(desk, current, groups) if current.stage == "reported" else _skipped(current)
     return {
         **shown(current),
-        "groups": _groups(current, groups),
-        **_totals(current, groups),
+        "groups": _groups(groups, skipped),
+        **_totals(current, groups, skipped),
         "done": done,
     }, done
 
@@ -90,7 +92,11 @@ async def apply(
     *,
     wait: float = PATIENCE,
 ) -> Answer:
-    """Apply the merges. Raises UnknownProcess, IllegalState, VersionConflict, BrokerUnavailable, ViewBehind."""
+    """Apply the merges of the groups that are as they were compared.
+
+    Raises UnknownProcess, IllegalState, VersionConflict (also where no group is so any more), BrokerUnavailable,
+    ViewBehind.
+    """
     await _decide(desk, caller, lineage, process_id, SlimApproved(), ("reported", "approved"), "applied", retry)
     return await awaited(desk, caller, process_id, wait, frozenset({"applied", "failed", "withdrawn", "reverted"}))
 
@@ -147,6 +153,8 @@ async def _decide(
             id=process_id,
             status=process.stage,
         )
+    if isinstance(fact, SlimApproved) and process.stage == "reported":
+        await _require_a_group(desk, process)
     expects = await desk.ledger.last_position_of(desk.org, KIND, process_id)
     event = NewEvent(fact, process.id, process.owner, desk.org, caused(lineage, process), id=own_id, expects=expects)
     await publish(desk.ledger, desk.tally, [event])
@@ -184,8 +192,24 @@ def _model(desk: Desk, requested: str | None) -> str | None:
         return None
 
 
-def _groups(process: Process, groups: Sequence[Proposed]) -> list[JsonObject]:
-    why = _skipped(process)
+async def _require_a_group(desk: Desk, process: Process) -> None:
+    """Raise VersionConflict where every group has changed, so that nothing is called applied that merged nothing."""
+    groups: list[Proposed] = await desk.view.ask(ask.proposed_groups, desk.org, process.id)
+    skipped = await _outdated(desk, process, groups)
+    if groups and len(skipped) == len(groups):
+        first = next(iter(skipped.values()))
+        raise VersionConflict(
+            f"the slim {process.id} can merge nothing any more: {first}; reject it, and ask anew", id=process.id
+        )
+
+
+async def _outdated(desk: Desk, process: Process, groups: Sequence[Proposed]) -> dict[int, str]:
+    """Reasons of groups that would be skipped now, since their items have changed."""
+    now: dict[str, Standing] = await desk.view.ask(ask.standings, desk.org, items_of(groups)) if groups else {}
+    return {each.group: why for each in groups if (why := outdated(process.owner, each, now))}
+
+
+def _groups(groups: Sequence[Proposed], skipped: Mapping[int, str]) -> list[JsonObject]:
     return [
         {
             "group": each.group,
@@ -196,16 +220,15 @@ def _groups(process: Process, groups: Sequence[Proposed]) -> list[JsonObject]:
             "content": each.content,
             "tags": each.tags,
             "usage": each.usage,
-            "skipped": why.get(each.group),
+            "skipped": skipped.get(each.group),
         }
         for each in groups
     ]
 
 
-def _totals(process: Process, groups: Sequence[Proposed]) -> JsonObject:
+def _totals(process: Process, groups: Sequence[Proposed], skipped: Mapping[int, str]) -> JsonObject:
     """Totals of a slim: remaining items, merged items, usage of the model, and a note."""
     items = process.said.get("reported", {}).get("items")
-    skipped = _skipped(process)
     if process.stage == "reverted":
         merged = sum(len(each.merged) for each in groups if each.group in skipped)
     elif process.stage == "rejected":

@@ -17,14 +17,24 @@ NOTHING = Page([], 0, None)
 
 
 async def of_item(
-    desk: Desk, caller: Caller, item_id: str, window: Window, *, freshness: Freshness = ANY
+    desk: Desk,
+    caller: Caller,
+    item_id: str,
+    window: Window,
+    *,
+    counts: bool | None = None,
+    freshness: Freshness = ANY,
 ) -> JsonObject:
-    """The caller's recalls that served an item (RecallsOfItem). Raises UnknownKnowledge, ViewBehind."""
+    """The caller's recalls that served an item (RecallsOfItem); those that count, or looks at pages alone.
+
+    Raises UnknownKnowledge, ViewBehind.
+    """
     await reach_recalls(desk, freshness)
     position = desk.view.position
     if not await desk.view.ask(standings, desk.org, caller, [item_id]):
         raise unknown(item_id)
-    return {"id": item_id} | listed(await desk.view.ask(ask.of_item, desk.org, caller, item_id, window), position)
+    found = await desk.view.ask(ask.of_item, desk.org, caller, item_id, window, counts)
+    return {"id": item_id} | listed(found, position)
 
 
 async def recalls(

@@ -21,6 +21,9 @@ from projections.views.knowledge.ask import rfc3339
 from projections.views.sessions import ask
 from projections.views.sessions.ask import Session
 
+MOST_NAMED = 10
+"""Sessions that have a message with one id, in one answer."""
+
 
 async def messages(
     desk: Desk,
@@ -72,6 +75,22 @@ async def expand(
     return _expanded(session_id, record_id, summed)
 
 
+async def named(desk: Desk, caller: Caller, message_id: str, *, owner: str | None = None) -> JsonObject:
+    """The message of an id with its session; of several sessions of the caller each (SaidMessages).
+
+    Raises BrokerUnavailable.
+    """
+    store = store_of(desk)
+    owners = [None] if caller.is_operator and owner is None else owners_of(caller, owner)
+    found = await asyncio.gather(*(store.named(desk.org, each, message_id, MOST_NAMED) for each in owners))
+    results = [
+        {"session_id": key.session_id, "owner": key.owner, "message": message.shown()}
+        for several in found
+        for key, message in several
+    ]
+    return {"id": message_id, "results": results[:MOST_NAMED]}
+
+
 async def summaries(desk: Desk, caller: Caller, session_id: str, *, owner: str | None = None) -> JsonObject:
     """What was summed up of a session (SessionSummaries). Raises UnknownSession, BrokerUnavailable."""
     session = await found(desk, caller, session_id, owner)
@@ -99,6 +118,7 @@ async def listed(
 ) -> JsonObject:
     """The caller's sessions, the one that changed last first; without a status those that have words.
 
+    The operator's are those of all, unless an `owner` is named.
     Raises ViewBehind, BrokerUnavailable.
     """
     await reach(desk, freshness)
@@ -106,9 +126,8 @@ async def listed(
     statuses: tuple[str, ...] = ("open", "closed") if status is None else (status,)
     if status == "all":
         statuses = get_args(SessionStatus)
-    rows, total = await desk.view.ask(
-        ask.sessions, desk.org, owners_of(caller, owner), statuses, limit=limit, offset=offset
-    )
+    owners = None if caller.is_operator and owner is None else owners_of(caller, owner)
+    rows, total = await desk.view.ask(ask.sessions, desk.org, owners, statuses, limit=limit, offset=offset)
     store = store_of(desk)
     heads = await store.heads([SessionKey(desk.org, row.owner, row.session_id) for row in rows])
     results = [_shown(row, head) for row, head in zip(rows, heads, strict=True)]

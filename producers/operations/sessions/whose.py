@@ -85,7 +85,7 @@ async def found(
     Raises UnknownSession, BrokerUnavailable.
     """
     store = store_of(desk)
-    owners = changed_as(caller, owner) if changes else owners_of(caller, owner)
+    owners = changed_as(caller, owner) if changes else await _read_of(desk, caller, owner, session_id)
     try:
         keys = [SessionKey(desk.org, each, checked(session_id)) for each in owners]
     except InvalidPayload:  # no session can have this id
@@ -95,6 +95,14 @@ async def found(
         if head is not None:
             return Found(key, head)
     raise unknown(session_id)
+
+
+async def _read_of(desk: Desk, caller: Caller, owner: str | None, session_id: str) -> list[str]:
+    """Whose session the caller may mean who reads one; the operator's own come before those of others."""
+    owners = owners_of(caller, owner)
+    if owner is None and caller.is_operator:
+        owners += await desk.view.ask(ask.owners_of_id, desk.org, session_id)
+    return list(dict.fromkeys(owners))
 
 
 async def as_logged(desk: Desk, key: SessionKey) -> Session | None:

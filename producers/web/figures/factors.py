@@ -29,3 +29,12 @@ def factors(parts: Mapping[str, float], most: float, names: Mapping[str, str]) -
         )
         x += width
     return Markup("").join([*drawn, Markup("</svg>")])
+
+
+def whole(value: float, most: float, said: str) -> Markup:
+    """One number as a bar, where `most` is the whole width."""
+    width = max(0.0, value) * _WIDTH / (most or 1.0)
+    return Markup(
+        '<svg class="figure stacked" viewBox="0 0 {} {}" role="img" aria-label="{}"><title>{}</title>'
+        '<rect class="of-vector" x="0" y="2" width="{:.1f}" height="{}"/></svg>'
+    ).format(_WIDTH, _HEIGHT, said, said, width, _HEIGHT - 4)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from kledger.answers.knowledge import WholeItem
+from kledger.answers.knowledge import History, ItemVersion, WholeItem
 from kledger.client.clients import AsyncLedgerClient
 from kledger.contract.errors import UnknownKnowledge
 from producers.web.visit import Visit
@@ -29,6 +30,8 @@ class Then:
     positions: list[int]
     previous: int | None
     following: int | None
+    versions: Sequence[ItemVersion]
+    """The latest ones of its life."""
 
 
 def as_of(visit: Visit) -> str | None:
@@ -46,18 +49,20 @@ async def then_of(ledger: AsyncLedgerClient, item_id: str, asked: str | None) ->
             item = await ledger.get(item_id, as_of=asked)
         except UnknownKnowledge as error:
             missing = error.message
-    positions = await _positions(ledger, item_id, None)
+    life = await ledger.history(item_id, limit=STEPS, shorten=0)
+    positions = _positions(life)
     at = item["position"] if item is not None else _number(asked, positions)
     if positions and at < positions[0]:  # of a long life: those around that moment
-        before = await _positions(ledger, item_id, at + 1)
+        before = _positions(await ledger.history(item_id, limit=STEPS, before=at + 1, shorten=0))
         positions = [*before, *positions[:1]]
     earlier = [each for each in positions if each < at]
     later = [each for each in positions if each > at]
-    return Then(item, missing, asked, at, positions, max(earlier, default=None), min(later, default=None))
+    return Then(
+        item, missing, asked, at, positions, max(earlier, default=None), min(later, default=None), life["versions"]
+    )
 
 
-async def _positions(ledger: AsyncLedgerClient, item_id: str, before: int | None) -> list[int]:
-    life = await ledger.history(item_id, limit=STEPS, before=before, shorten=0)
+def _positions(life: History) -> list[int]:
     return sorted({each["valid_from"] for each in life["versions"]} | {each["position"] for each in life["feedback"]})
 
 

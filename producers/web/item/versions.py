@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -11,7 +10,7 @@ import orjson
 
 from kledger.answers.knowledge import ItemVersion
 from kledger.client.clients import AsyncLedgerClient
-from producers.web.differences import MOST, Part, differences
+from producers.web.differences import MOST, Part, beside, differences
 
 PAGE = 10
 """Versions on one page."""
@@ -52,7 +51,7 @@ async def versions_of(ledger: AsyncLedgerClient, item_id: str, before: int | Non
     life = await ledger.history(item_id, limit=PAGE + 1, before=before, shorten=MOST + 1)
     versions = life["versions"]
     more = len(versions) > PAGE
-    shown = await asyncio.to_thread(_compared, versions, more)  # it may take a while, and others wait
+    shown = await beside(lambda: _compared(versions, more))
     return Versions(shown, versions[1]["valid_from"] if more else None)
 
 

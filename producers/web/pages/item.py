@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
 
 from starlette.responses import RedirectResponse, Response
 
 from kledger.answers.knowledge import WholeItem
 from kledger.answers.sharing import Why
+from kledger.contract.errors import LedgerError
 from ledger.item_status import fault_of_status
 from producers.web.addresses import DOTS, HOME
 from producers.web.headers import OF_A_PAGE
 from producers.web.item.form import filled
 from producers.web.item.lineage import lineage_of
-from producers.web.item.then import as_of, then_of
+from producers.web.item.then import Then, as_of, then_of
+from producers.web.item.told import made_so, told_of
 from producers.web.item.versions import versions_of
 from producers.web.once import fresh
 from producers.web.references import EVENTS, PREFIXES, RELATIONS
@@ -26,7 +29,7 @@ from projections.views.knowledge.layers import layer_of
 VERDICTS, RECALLS, CONFLICTS = 50, 50, 10
 MOST_INLINE = 20_000
 """Characters of a content that stand on the page at first, and in a form on it; a longer one has a page of its own."""
-Context = Mapping[str, object]
+Context = dict[str, Any]
 
 
 async def item(_: Site, visit: Visit) -> Response:
@@ -36,6 +39,8 @@ async def item(_: Site, visit: Visit) -> Response:
     whole, why, part = await asyncio.gather(
         visit.ledger.get(item_id), visit.ledger.why_visible(item_id), _PARTS[show](visit, item_id)
     )
+    if show == "now":
+        part |= await _of_now(visit, whole, part["then"])
     if show == "lineage":  # it names the item in its figure
         part = await _lineage(visit, whole)
     return page(visit, "item.html", 200, show=show, **about(whole, why), **part)
@@ -61,8 +66,8 @@ def about(whole: WholeItem, why: Why) -> dict[str, object]:
             "restore": decides and takes("restored"),
             "revert": you in ("owner", "operator") and takes("reverted"),
             "share": you in ("owner", "operator") and takes("shared"),
-            "rate": takes("rated"),
-            "confirm": "memory" in whole and takes("confirmed"),
+            "rate": status != "proposed" and takes("rated"),
+            "confirm": "memory" in whole and status != "proposed" and takes("confirmed"),
         },
         "most_inline": MOST_INLINE,
         "form": filled(whole),
@@ -75,6 +80,34 @@ async def _now(visit: Visit, item_id: str) -> Context:
         visit.ledger.conflicts(status=None, item_id=item_id, limit=CONFLICTS),
     )
     return {"then": then, "conflicts": conflicts, "whole_text": visit.one_of("text", ("whole",), "")}
+
+
+async def _of_now(visit: Visit, whole: WholeItem, then: Then) -> dict[str, object]:
+    """Who told it, in which conversation, until when a short memory lives, and who made it what its status says."""
+    told = told_of(whole, then.versions)
+    has_session, ends = await asyncio.gather(
+        _has_session(visit, told.session), _ends(visit, whole["id"]) if _is_short(whole) else _has_session(visit, None)
+    )
+    return {"told": told, "has_session": has_session, "ends": ends, "made_so": made_so(whole, then.versions)}
+
+
+def _is_short(item: WholeItem) -> bool:
+    return "memory" in item and item["memory"]["layer"] == "short"
+
+
+async def _ends(visit: Visit, item_id: str) -> str | None:
+    return (await visit.ledger.memory(item_id)).get("expires_at")
+
+
+async def _has_session(visit: Visit, session_id: str | None) -> str | None:
+    """The session, where the person may open it."""
+    if session_id is None:
+        return None
+    try:
+        await visit.ledger.session(session_id).messages(limit=1)
+    except LedgerError:
+        return None
+    return session_id
 
 
 async def _versions(visit: Visit, item_id: str) -> Context:
@@ -91,7 +124,12 @@ async def _verdicts(visit: Visit, item_id: str) -> Context:
 
 async def _recalls(visit: Visit, item_id: str) -> Context:
     before = visit.number("before", 0) or None
-    return {"recalls": await visit.ledger.recalls.of(item_id, limit=RECALLS, before=before)}
+    looks = visit.one_of("looks", ("1",), "")
+    recalls, others = await asyncio.gather(
+        visit.ledger.recalls.of(item_id, limit=RECALLS, before=before, counts=not looks),
+        visit.ledger.recalls.of(item_id, limit=1, counts=bool(looks)),
+    )
+    return {"recalls": recalls, "looks": looks, "others": others["total"]}
 
 
 async def _nothing_more(_: Visit, __: str) -> Context:

@@ -22,8 +22,14 @@ _CASE = ("task", "query", "outcome", "reason", "trace_id", "message_id")
 async def retire(_: Site, visit: Visit) -> Response:
     """Take it out of recall."""
     item_id = visit.part("id")
-    await visit.ledger.retire(item_id, reason=visit.said("reason") or None, idempotency_key=key_of(visit))
-    return _done(visit, visit.words("Retired: no recall serves it any more."), undo="restore")
+    reason = visit.said("reason") or None
+    await visit.ledger.retire(item_id, reason=reason, idempotency_key=key_of(visit))
+    text = visit.words("Retired: no recall serves it any more.")
+    if reason is None:
+        text = visit.words(
+            "Retired: no recall serves it any more. Without a reason it is not held when it is said again."
+        )
+    return _done(visit, text, undo="restore")
 
 
 async def restore(_: Site, visit: Visit) -> Response:

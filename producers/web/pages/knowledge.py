@@ -9,15 +9,17 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from starlette.responses import Response
+from starlette.responses import RedirectResponse, Response
 
 from kledger.answers.knowledge import Item
 from kledger.answers.overview import Facets
 from kledger.answers.parts import Degraded
 from kledger.client.knowledge import ItemFilters
 from kledger.contract.projects import scope_of
+from kledger.contract.recall import floor_of
 from kledger.contract.words import ItemLayer
 from producers.web.addresses import HOME, SOURCES
+from producers.web.headers import OF_A_PAGE
 from producers.web.narrowed import SCORES, SORTS, STATUSES, Narrowed
 from producers.web.rendering import page, segment, with_query
 from producers.web.rights import may_retire, may_revise
@@ -26,9 +28,11 @@ from producers.web.visit import Visit
 from projections.views.knowledge.layers import layer_of
 
 PAGE_SIZE = 24
+NEAREST = 3
+"""Results of a search that are shown where fewer fit."""
 MOST_FOUND = 96
 """Results of a search at most; a better question finds more."""
-TABS = ("", "semantic", "episodic", "procedural", "short", "shared", "document")
+TABS = ("", "semantic", "episodic", "procedural", "short", "shared", "document", "plain")
 MEMORY: tuple[ItemLayer, ...] = ("short", "semantic", "episodic", "procedural", "shared")
 FACETS = (
     ("layer", "layers", "Layer"),
@@ -50,6 +54,8 @@ class Shown:
     newer: str | None
     older: str | None
     degraded: Sequence[Degraded]
+    fitting: int | None = None
+    """Of a search: how many of the items fit; the others, after them, are the nearest of the rest."""
 
 
 async def knowledge(_: Site, visit: Visit) -> Response:
@@ -69,6 +75,10 @@ async def of_project(_: Site, visit: Visit) -> Response:
 
 
 async def _list(visit: Visit, narrowed: Narrowed, place: tuple[str, str, str] | None = None) -> Response:
+    query: bytes = visit.request.scope["query_string"]
+    if b"=&" in query or query.endswith(b"="):  # a form sends its empty fields too
+        kept = {name: visit.request.query_params.getlist(name) for name in visit.request.query_params}
+        return RedirectResponse(with_query(narrowed.path, kept), 303, headers=OF_A_PAGE)
     filters = narrowed.filters()
     asked = _found(visit, narrowed, filters) if narrowed["q"] else _listed(visit, narrowed, filters)
     shown, facets = await asyncio.gather(asked, visit.ledger.facets(**filters))
@@ -116,7 +126,7 @@ async def _listed(visit: Visit, narrowed: Narrowed, filters: ItemFilters) -> Sho
 async def _found(visit: Visit, narrowed: Narrowed, filters: ItemFilters) -> Shown:
     """As agents search; that a person looked is recorded as what it is, and counts for nothing."""
     most = visit.number("most", PAGE_SIZE, PAGE_SIZE, MOST_FOUND)
-    found = await visit.ledger.search(
+    asked = visit.ledger.search(
         narrowed["q"],
         top_k=most,
         min_score=filters.get("min_score") or 1,
@@ -131,9 +141,14 @@ async def _found(visit: Visit, narrowed: Narrowed, filters: ItemFilters) -> Show
         record=not visit.from_elsewhere,
         kind="page",
     )
-    more = len(found["results"]) == most < MOST_FOUND
+    found, everything = await asyncio.gather(asked, visit.ledger.list(limit=1))
+    items = found["results"]
+    least = floor_of(everything["total"])
+    fitting = sum(1 for each in items if each.get("match", 1.0) >= least)
+    more = fitting == most < MOST_FOUND
     older = narrowed.link(most=most * 2) if more else None
-    return Shown(found["results"], found["count"], 0, None, older, found["degraded"])
+    items = sorted(items, key=lambda each: each.get("match", 1.0) < least)
+    return Shown(items[: max(fitting, NEAREST)], fitting, 0, None, older, found["degraded"], fitting)
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,7 +31,9 @@ class Cost:
 async def overview(_: Site, visit: Visit) -> Response:
     """The page."""
     days = visit.one_of("days", RANGES, "30")
-    found, status, cost = await asyncio.gather(visit.ledger.overview(days=int(days)), _status(visit), _cost(visit))
+    found, status, cost, conflicts = await asyncio.gather(
+        visit.ledger.overview(days=int(days)), _status(visit), _cost(visit), visit.ledger.conflicts(limit=1)
+    )
     shown = spans(found["days"])
     return page(
         visit,
@@ -39,6 +41,8 @@ async def overview(_: Site, visit: Visit) -> Response:
         found=found,
         status=status,
         cost=cost,
+        conflicts=conflicts["total"],
+        decides=visit.session.operator or await _coordinates(visit),
         days=days,
         ranges=RANGES,
         shown=shown,
@@ -49,6 +53,19 @@ async def overview(_: Site, visit: Visit) -> Response:
             ("Never recalled", found["never_recalled_items"], f"{HOME}/knowledge?concern=never_recalled&sort=oldest"),
         ),
     )
+
+
+async def _coordinates(visit: Visit) -> bool:
+    """Whether the person is a coordinator of their project."""
+    project = visit.session.caller.project
+    if project is None:
+        return False
+    try:
+        members = (await visit.ledger.project_members(project))["members"]
+    except LedgerError:  # no member of it
+        return False
+    who = set(visit.session.caller.reading_as())
+    return any("coordinator" in one["roles"] and one["member"] in who for one in members)
 
 
 async def _status(visit: Visit) -> NodeStatus | None:

@@ -11,7 +11,7 @@ from kledger.answers.recalls import ServedItem
 from kledger.client.clients import AsyncLedgerClient
 from kledger.contract.errors import LedgerError
 from producers.web.addresses import HOME
-from producers.web.differences import Part, differences
+from producers.web.differences import Part, beside, differences
 from producers.web.rendering import page
 from producers.web.site import Page, Site
 from producers.web.visit import Visit
@@ -22,9 +22,13 @@ MOST_COMPARED = 8
 
 
 async def recalls(_: Site, visit: Visit) -> Response:
-    """The caller's recalls, the latest first."""
-    listed = await visit.ledger.recalls.list(limit=PAGE, before=visit.number("before", 0) or None)
-    return page(visit, "recalls.html", recalls=listed)
+    """The caller's recalls, the latest first; `looks`: the looks at pages in place of them."""
+    looks = visit.one_of("looks", ("1",), "")
+    listed, others = await asyncio.gather(
+        visit.ledger.recalls.list(limit=PAGE, before=visit.number("before", 0) or None, counts=not looks),
+        visit.ledger.recalls.list(limit=1, counts=bool(looks)),
+    )
+    return page(visit, "recalls.html", recalls=listed, looks=looks, others=others["total"])
 
 
 async def recall(_: Site, visit: Visit) -> Response:
@@ -40,7 +44,7 @@ async def _since(ledger: AsyncLedgerClient, changed: Sequence[ServedItem]) -> Ma
     """What these items say now, compared with what was served, by id."""
     texts = await asyncio.gather(*(_content(ledger, each["id"]) for each in changed))
     pairs = [(each, text) for each, text in zip(changed, texts, strict=True) if text not in (None, each["content"])]
-    compared = await asyncio.to_thread(lambda: [differences(each["content"], text or "") for each, text in pairs])
+    compared = await beside(lambda: [differences(each["content"], text or "") for each, text in pairs])
     return {each["id"]: parts for (each, _), parts in zip(pairs, compared, strict=True)}
 
 

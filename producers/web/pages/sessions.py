@@ -7,6 +7,7 @@ import asyncio
 from starlette.responses import Response
 
 from kledger.answers.lineage import LineageEvent
+from kledger.answers.sessions import SavedInSession
 from kledger.client.clients import AsyncLedgerClient
 from kledger.contract.errors import UnknownReference
 from producers.web.addresses import HOME
@@ -37,12 +38,17 @@ async def session(_: Site, visit: Visit) -> Response:
     if (record := visit.text("words")) is not None:
         told = await own.expand(record, owner=owner)
         return page(visit, "session_words.html", told=told, owner=owner)
-    messages, scratchpad, summed, came = await asyncio.gather(
-        own.messages(after=visit.text("after"), limit=PAGE, owner=owner),
+    after = visit.text("after")
+    messages, scratchpad, summed, saved, came = await asyncio.gather(
+        own.messages(after=after, limit=PAGE, owner=owner),
         own.scratchpad(owner=owner),
         own.summaries(owner=owner),
+        own.knowledge(after=after, limit=PAGE, owner=owner),
         _came_of(visit.ledger, session_id),
     )
+    of_message: dict[str, list[SavedInSession]] = {each["id"]: [] for each in messages["messages"]}
+    for each in saved["results"]:
+        of_message.setdefault(each["message_id"] or "", []).append(each)
     return page(
         visit,
         "session.html",
@@ -51,13 +57,15 @@ async def session(_: Site, visit: Visit) -> Response:
         messages=messages,
         scratchpad=scratchpad["scratchpad"],
         summed=summed,
+        saved=saved,
+        of_message=of_message,
         came=described(came[-MOST_CAME:]),
         words=EVENTS,
     )
 
 
 async def _came_of(ledger: AsyncLedgerClient, session_id: str) -> list[LineageEvent]:
-    """What names the session as its trace, as what a model found in it does."""
+    """What names the session as its trace, as what a model found in it does; nothing where nothing does."""
     try:
         answer = await ledger.lineage(f"trace:{session_id}")
     except UnknownReference:

@@ -10,7 +10,7 @@ from kledger.contract.language import LANGUAGES
 from producers.web.addresses import HOME
 from producers.web.cookies import LANGUAGE, THEME, keep_liking
 from producers.web.rendering import back_to
-from producers.web.site import Site, change
+from producers.web.site import Page, Site
 from producers.web.visit import Theme, Visit
 
 
@@ -23,4 +23,5 @@ async def keep(_: Site, visit: Visit) -> Response:
     return response
 
 
-PAGES = (change(f"{HOME}/settings", keep),)
+PAGES = (Page(f"{HOME}/settings", keep, ("POST",), open=True),)
+"""Whoever signs in reads the form already."""

@@ -7,13 +7,14 @@ from collections.abc import Sequence
 
 from starlette.responses import RedirectResponse, Response
 
-from kledger.contract.errors import Forbidden, IllegalScope, LedgerError, Unauthenticated
+from kledger.contract.errors import Forbidden, LedgerError, Unauthenticated
 from kledger.contract.scopes import ENTITY_TYPES, Caller, check_entity, check_name
 from producers.web import cookies
 from producers.web.addresses import HOME, local
+from producers.web.errors.own import NobodyNamed
 from producers.web.headers import OF_A_PAGE
 from producers.web.rendering import page
-from producers.web.sessions import Session
+from producers.web.sessions import Notice, Session
 from producers.web.site import Page, Site
 from producers.web.visit import Visit
 
@@ -84,7 +85,18 @@ async def _session(site: Site, visit: Visit) -> Session:
             raise
         reads = False
     of = f"token {who['token']}" if who["token"] else " ".join(who["entities"])
-    return Session(caller, ledger, bool(token), operator=who["operator"], analyst=analyst, reads=reads, of=of)
+    session = Session(caller, ledger, bool(token), operator=who["operator"], analyst=analyst, reads=reads, of=of)
+    if not token:
+        await _tell_if_unknown(visit, session)
+    return session
+
+
+async def _tell_if_unknown(visit: Visit, session: Session) -> None:
+    """Without tokens every name is taken: say so where nothing is known of one, which may be a slip of the pen."""
+    who = session.who()[:1]
+    if who and not (await session.ledger.list(owner=who[0], status="all", limit=1))["total"]:
+        text = visit.words("{who} owns nothing here yet. If you expected something, check the name.", who=who[0])
+        session.notices.append(Notice(text))
 
 
 def caller_of(entities: Sequence[str]) -> Caller:
@@ -100,7 +112,7 @@ def _named(visit: Visit) -> Caller:
     named = {kind: check_name(kind, name) for kind in ENTITY_TYPES if (name := visit.said(kind))}
     further = [check_entity(part.strip()) for part in visit.said("scopes").split(",") if part.strip()]
     if not named and not further and not visit.said("token"):
-        raise IllegalScope("nobody is named: say who you are, or look as the operator", errors=[])
+        raise NobodyNamed("nobody is named: say who you are, or look as the operator", errors=[])
     return Caller.of(named, further=further)
 
 

@@ -9,10 +9,10 @@ from starlette.responses import JSONResponse, Response
 from kledger.answers.admin import Column, Table
 from kledger.contract.errors import Forbidden, IllegalQuery, InvalidPayload, LedgerError
 from producers.operations.admin.table_files import FileForm, encoded
-from producers.web.addresses import HOME
+from producers.web.addresses import HOME, local
 from producers.web.headers import OF_A_PAGE
 from producers.web.questions import QUESTIONS
-from producers.web.rendering import page
+from producers.web.rendering import back_to, page, with_query
 from producers.web.site import Page, Site
 from producers.web.sql_result import MOST_BARS, shown
 from producers.web.visit import MOST_TEXT, Visit
@@ -22,14 +22,25 @@ _KINDS = {FileForm.CSV: "text/csv; charset=utf-8", FileForm.PARQUET: "applicatio
 
 
 async def editor(_: Site, visit: Visit) -> Response:
-    """The editor, with the query of the address; nothing is run."""
+    """The editor, with the query of the address; its rows too with `run=1`, unless a link of another site says so."""
     _require_analyst(visit)
-    return _page(visit, visit.text("query") or "")
+    query = visit.text("query") or ""
+    if query and visit.text("run") and not visit.from_elsewhere:
+        return await _rows(visit, query)
+    return _page(visit, query)
 
 
 async def run(_: Site, visit: Visit) -> Response:
-    """The rows of the query in the form, as a page or as a file."""
+    """The rows of the query in the form: as a file, or on the page of their address, where it is not too long."""
     query, form = visit.said("query"), visit.said("as")
+    address = with_query(PATH, {"query": query, "run": 1})
+    if form not in list(_KINDS) and 0 < len(query) <= MOST_TEXT and local(address) == address:
+        _require_analyst(visit)
+        return back_to(visit, address)
+    return await _rows(visit, query, form)
+
+
+async def _rows(visit: Visit, query: str, form: str = "") -> Response:
     try:
         result = await visit.ledger.sql(query)
     except (IllegalQuery, InvalidPayload) as error:  # told beside the editor
@@ -59,7 +70,6 @@ def _page(visit: Visit, query: str, *, result: Table | None = None, error: Ledge
         "sql.html",
         200 if error is None else 400,
         query=query,
-        same={"query": query} if len(query) <= MOST_TEXT else None,
         error=error,
         result=None if result is None else shown(result),
         questions=QUESTIONS,

@@ -8,7 +8,8 @@ from collections.abc import Mapping, Sequence
 from starlette.responses import RedirectResponse, Response
 
 from kledger.answers.lineage import LineageEvent
-from kledger.contract.errors import InvalidPayload
+from kledger.answers.sessions import SaidMessage
+from kledger.contract.errors import InvalidPayload, NotAvailable, UnknownReference, UnknownSession
 from producers.web.addresses import HOME
 from producers.web.headers import OF_A_PAGE
 from producers.web.references import EVENTS, Named, named
@@ -19,7 +20,7 @@ from producers.web.visit import Visit
 PAGE = 100
 """Events on one page."""
 LATEST = 10
-"""Recalls, and sessions, of the caller's on the page of all of them."""
+"""Traces, recalls, and sessions on the page of all of them."""
 KINDS: Mapping[str, str] = {
     "trace": "traces",
     "message": "messages",
@@ -32,14 +33,16 @@ KINDS: Mapping[str, str] = {
 
 
 async def traces(_: Site, visit: Visit) -> Response:
-    """Where one looks a trace up, with the caller's latest recalls and sessions."""
+    """Where one looks a trace up, with the latest traces, recalls and sessions."""
     wanted, kind = visit.text("find"), visit.one_of("kind", tuple(KINDS), "trace")
     if wanted is not None:
         return RedirectResponse(page_of(KINDS[kind], wanted), 303, headers=OF_A_PAGE)
-    recalls, sessions = await asyncio.gather(
-        visit.ledger.recalls.list(limit=LATEST), visit.ledger.sessions(status="all", limit=LATEST)
+    latest, recalls, sessions = await asyncio.gather(
+        visit.ledger.traces(limit=LATEST, before=visit.number("before", 0) or None),
+        visit.ledger.recalls.list(limit=LATEST, counts=True),
+        visit.ledger.sessions(status="all", limit=LATEST),
     )
-    return page(visit, "traces.html", kinds=tuple(KINDS), recalls=recalls, sessions=sessions)
+    return page(visit, "traces.html", kinds=tuple(KINDS), traces=latest, recalls=recalls, sessions=sessions)
 
 
 def _around(kind: str) -> Handle:
@@ -47,25 +50,61 @@ def _around(kind: str) -> Handle:
         named_id = visit.part("id")
         if not named_id.strip():
             raise InvalidPayload("an empty id names nothing", errors=[])
-        answer = await visit.ledger.lineage(f"{kind}:{named_id}")
+        everything, said, has_session = await asyncio.gather(
+            _events(visit, f"{kind}:{named_id}"),
+            _said(visit, named_id) if kind == "message" else _nothing(),
+            _has_session(visit, named_id) if kind == "trace" else _nothing(),
+        )
+        if not everything and not said:
+            everything = (await visit.ledger.lineage(f"{kind}:{named_id}"))["events"]  # raises what there is to say
         after = visit.number("after", 0)
-        events = [event for event in answer["events"] if event["position"] > after]
+        events = [event for event in everything if event["position"] > after]
         return page(
             visit,
             "trace.html",
             kind=kind,
             kinds=KINDS,
             id=named_id,
-            total=len(answer["events"]),
-            actors=sorted({event["actor"] for event in answer["events"]}),
-            began=answer["events"][0]["time"],
-            ended=answer["events"][-1]["time"],
+            said=said or [],
+            has_session=bool(has_session),
+            total=len(everything),
+            actors=sorted({event["actor"] for event in everything}),
+            began=everything[0]["time"] if everything else None,
+            ended=everything[-1]["time"] if everything else None,
             events=described(events[:PAGE]),
             words=EVENTS,
             following=events[PAGE - 1]["position"] if len(events) > PAGE else None,
         )
 
     return show
+
+
+async def _events(visit: Visit, ref: str) -> Sequence[LineageEvent]:
+    """The events around a reference; none where nothing that the person may see names it."""
+    try:
+        return (await visit.ledger.lineage(ref))["events"]
+    except UnknownReference:
+        return []
+
+
+async def _said(visit: Visit, message_id: str) -> Sequence[SaidMessage]:
+    """The words of a message, with the session of each."""
+    try:
+        return (await visit.ledger.said(message_id))["results"]
+    except NotAvailable:
+        return []
+
+
+async def _has_session(visit: Visit, session_id: str) -> bool:
+    try:
+        await visit.ledger.session(session_id).messages(limit=1)
+    except (UnknownSession, NotAvailable):
+        return False
+    return True
+
+
+async def _nothing() -> None:
+    return None
 
 
 def described(events: Sequence[LineageEvent]) -> list[tuple[LineageEvent, Named]]:

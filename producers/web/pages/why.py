@@ -11,7 +11,7 @@ from kledger.answers.recall import Recalled
 from kledger.contract.errors import InvalidPayload, LedgerError
 from kledger.contract.words import RecallPath
 from producers.web.addresses import HOME
-from producers.web.figures.factors import FACTORS, factors
+from producers.web.figures.factors import FACTORS, factors, whole
 from producers.web.rendering import page
 from producers.web.site import Page, Site
 from producers.web.visit import Visit
@@ -19,6 +19,8 @@ from producers.web.visit import Visit
 MOST_SHOWN = 50
 """Candidates, and places of a path, on one page."""
 MOST_RESULTS = 50
+MOST_AT_FIRST = 10
+"""Candidates beside the results that are shown at first: the next best ones tell most."""
 
 
 async def why(_: Site, visit: Visit) -> Response:
@@ -38,7 +40,8 @@ async def why(_: Site, visit: Visit) -> Response:
         error = refused
     return page(
         visit, "why.html", 200 if error is None else 422, tab=tab, stated=stated, paths=get_args(RecallPath),
-        searched=searched, recalled=recalled, error=error, most=MOST_SHOWN, bar=_bar(visit, searched), factors=FACTORS,
+        searched=searched, recalled=recalled, error=error, most=MOST_SHOWN, rows=_rows(visit, searched),
+        bar=_bar(visit, searched), total=_total(visit, recalled), factors=FACTORS,
     )  # fmt: skip
 
 
@@ -81,16 +84,30 @@ def _share(visit: Visit) -> float:
     return share
 
 
+def _rows(visit: Visit, searched: SearchResults | None) -> int:
+    """How many candidates are shown: with `all=1` as many as a page has."""
+    if visit.text("all") or searched is None:
+        return MOST_SHOWN
+    return min(MOST_SHOWN, searched["count"] + MOST_AT_FIRST)
+
+
+def _total(visit: Visit, recalled: Recalled | None) -> object:
+    """A function that draws the total of one result, at the scale of the best one."""
+    totals = [] if recalled is None else [each["why"]["score"] for each in recalled["results"] if "why" in each]
+    most, name = max(totals, default=0.0), visit.words("total")
+    return lambda value: whole(value, most, f"{name} {value:.2f}")
+
+
 def _bar(visit: Visit, searched: SearchResults | None) -> object:
     """A function that draws the factors of one candidate, at the scale of the most relevant one."""
     candidates = [] if searched is None else searched["explained"]["candidates"]
     most = max((sum(max(0.0, each["factors"][name]) for name in FACTORS) for each in candidates), default=0.0)  # type: ignore[literal-required]
     words = visit.words
     names = {
-        "keyword": words("keyword"),
-        "vector": words("vector"),
-        "recency": words("recency"),
-        "lent": words("lent"),
+        "keyword": words("words"),
+        "vector": words("sense"),
+        "recency": words("freshness"),
+        "lent": words("from its neighbour"),
     }
     return lambda parts: factors(parts, most, names)
 

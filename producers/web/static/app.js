@@ -11,10 +11,33 @@ document.addEventListener("changed", (event) => {
   }
   const note = document.getElementById("live-note");
   if (note) {
-    const link = note.querySelector("[data-said]");
     note.hidden = false;
-    link.textContent = link.dataset.said.replace("{n}", changes.count);
+    note.dataset.count = changes.count;
+    lead(note);
   }
+});
+
+// Whether the reader wrote something that is not sent: loading the page anew would lose it.
+function unsent() {
+  return [...document.querySelectorAll("main input, main textarea, main select")].some((field) => {
+    if (field.type === "hidden" || field.type === "range") return false;
+    if (field.type === "checkbox" || field.type === "radio") return field.checked !== field.defaultChecked;
+    if (!field.options) return field.value !== field.defaultValue;
+    const stated = [...field.options].some((option) => option.defaultSelected);
+    return stated ? [...field.options].some((option) => option.selected !== option.defaultSelected) : field.selectedIndex > 0;
+  });
+}
+
+// The note leads to the page as it is now: beside this one where something is written here.
+function lead(note) {
+  const link = note.querySelector("[data-said]");
+  const beside = unsent();
+  link.target = beside ? "_blank" : "";
+  link.textContent = (beside ? link.dataset.beside : link.dataset.said).replace("{n}", note.dataset.count);
+}
+document.addEventListener("input", () => {
+  const note = document.getElementById("live-note");
+  if (note && !note.hidden) lead(note);
 });
 
 // Menus close with Escape, and by a click elsewhere; / goes to the search.
@@ -34,3 +57,14 @@ document.addEventListener("click", (event) => {
     if (!open.contains(event.target)) open.open = false;
   }
 });
+
+// How many items of a list are chosen.
+function count() {
+  const told = document.querySelector("output[data-chosen]");
+  if (!told) return;
+  const chosen = document.querySelectorAll("input[name=id][form=choice]:checked").length;
+  told.hidden = chosen === 0;
+  told.textContent = told.dataset.chosen.replace("{n}", chosen);
+}
+document.addEventListener("change", count);
+document.addEventListener("DOMContentLoaded", count);

@@ -1,4 +1,7 @@
-"""Words of the pages, in English and Chinese: each text is written in English, and zh.*.json has it in Chinese."""
+"""Words of the pages, in English and Chinese: each text is written in English, and zh.*.json has it in Chinese.
+
+English has another form where `n` is one: en.one.json has it.
+"""
 
 from __future__ import annotations
 
@@ -24,12 +27,20 @@ def chinese() -> Mapping[str, str]:
 
 
 @cache
+def of_one() -> Mapping[str, str]:
+    """The English form of texts where `n` is one."""
+    found: dict[str, str] = orjson.loads((Path(__file__).parent / "en.one.json").read_bytes())
+    return found
+
+
+@cache
 def words_of(language: Language) -> Words:
     """The words in a language; a text that has no Chinese form yet is shown in English."""
     texts = chinese() if language == "zh" else {}
+    one = texts if language == "zh" else of_one()
 
     def words(text: str, **values: object) -> str:
-        found = texts.get(text, text)
+        found = (one if values.get("n") in (1, "1") else texts).get(text, text)
         return found.format(**values) if values else found
 
     return words

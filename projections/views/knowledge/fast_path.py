@@ -1,8 +1,9 @@
-"""Fast path of the gate: judges a batch of plain events as a set, as imports bring thousands of them at once.
+"""Fast path of the gate: judges plain events as a set, as imports bring thousands of them at once.
 
-Plain events are most of a log: items saved, revised by their owners, and rated. A few queries check that all of a batch
-are valid, and two statements update the state of their items. If any is not, or changes an owner, each event is judged
-on its own like all others (projections/engine/gate.py, rules.py beside this). Both paths give the same result.
+Plain events are most of a log: items saved, revised by their owners, and rated. Events of an item depend on no other
+item, so that a few queries over all of them say for which items every event counts, and two statements update the
+state of these. An item of which one event does not count, changes the owner or is of another kind is odd: its events
+are judged one by one (projections/engine/gate.py, rules.py beside this). Both ways give the same result.
 """
 
 from __future__ import annotations
@@ -21,91 +22,92 @@ from projections.fold_kit.visibility import may_judge, readers, shared
 from projections.fold_kit.workbench import Workbench
 
 MAKE_VERSIONS: tuple[type[Fact], ...] = (KnowledgeSaved, KnowledgeRevised)
-_PLAIN = frozenset({*MAKE_VERSIONS, KnowledgeRated})
+PLAIN: tuple[type[Fact], ...] = (*MAKE_VERSIONS, KnowledgeRated)
 _ACTIVE = MAKES[KnowledgeSaved.name]
 _COLUMNS = (
     *("position", "stored_us", "type", "key", "org", "entity_id", "actor", "owner", "through", "expected_version"),
     *("helpful", "harmful", "scopes", "shared_kind"),
 )
+"""What the rules of plain events ask for."""
 _MADE = f"({among(fact.name for fact in MAKE_VERSIONS)})"
 
-# What a project has to approve is judged event by event: its status depends on who reads it.
-_NONE_SHARED = f"""
-AND NOT EXISTS (FROM envelopes WHERE shared_kind IS NOT NULL)
-AND NOT EXISTS (
-    FROM knowledge_versions WHERE valid_to IS NULL AND kind IN ({among(SHARED_KINDS)})
-        AND id IN (SELECT entity_id FROM envelopes WHERE type = '{KnowledgeRevised.name}')
-)
+_NEW = "SELECT NOT EXISTS (FROM event_keys AS k SEMI JOIN plain USING (key))"
+# Those of which an event is of another kind or repeats an id, and what a project has to approve: its status depends on
+# who reads it.
+_ODD = f"""
+SELECT entity_id FROM envelopes
+WHERE entity = 'knowledge' AND (type NOT IN ({among(fact.name for fact in PLAIN)})
+    OR shared_kind IS NOT NULL OR key IN (SELECT key FROM repeated))
+UNION
+SELECT id FROM knowledge_versions WHERE valid_to IS NULL AND kind IN ({among(SHARED_KINDS)})
+    AND id IN (SELECT entity_id FROM envelopes WHERE type = '{KnowledgeRevised.name}')
 """
-_NEW = "SELECT NOT EXISTS (FROM event_keys AS k SEMI JOIN envelopes USING (key))"
 _KNOWN = """
 SELECT org, id, owner, version, version_position FROM knowledge_state
-WHERE id IN (SELECT entity_id FROM envelopes)
+WHERE id IN (SELECT entity_id FROM plain)
 """
 # In a batch of ratings only: whether all are new and each rated item exists, and whether any item is not public
-# (_RATED_ALONE); then whether their raters may read these (_READ_ALONE). In any other batch: _RATED, _READ. Everybody
-# reads public items.
+# (_RATED_ALONE); then whether their raters may read these (_READ_ALONE). In any other batch: the items that are rated
+# and not there (_UNKNOWN), or by somebody who does not read them (_UNREAD). Everybody reads public items.
 _NOT_PUBLIC = """
 FROM knowledge_versions
-WHERE valid_to IS NULL AND visibility <> 'public' AND id IN (SELECT entity_id FROM envelopes)
+WHERE valid_to IS NULL AND visibility <> 'public' AND id IN (SELECT entity_id FROM plain)
 """
 _RATED_ALONE = f"""
-{_NEW} AND NOT EXISTS (FROM envelopes AS e ANTI JOIN knowledge_state AS s ON s.org = e.org AND s.id = e.entity_id),
+{_NEW} AND NOT EXISTS (FROM plain AS e ANTI JOIN knowledge_state AS s ON s.org = e.org AND s.id = e.entity_id),
     EXISTS ({_NOT_PUBLIC})
 """
 _READ_ALONE = f"""
 SELECT NOT EXISTS (
-    FROM envelopes AS e JOIN (
+    FROM plain AS e JOIN (
         SELECT org, id, {readers()} AS readers, {shared(readers())} AS shared {_NOT_PUBLIC}
     ) AS c ON c.org = e.org AND c.id = e.entity_id
     WHERE NOT {may_judge("e.actor", "e.through", "c.readers", "c.shared")}
 )
 """
-_RATED = f"""
-SELECT NOT EXISTS (
-    FROM (
-        SELECT org, entity_id, min(position) AS position FROM envelopes
-        WHERE type = '{KnowledgeRated.name}' GROUP BY org, entity_id
-    ) AS r
-    ANTI JOIN (
-        SELECT org, id, 0 AS position FROM known
-        UNION ALL SELECT org, entity_id, position FROM envelopes WHERE type = '{KnowledgeSaved.name}'
-    ) AS s ON s.org = r.org AND s.id = r.entity_id AND s.position < r.position
-)
+_UNKNOWN = f"""
+SELECT entity_id
+FROM (
+    SELECT org, entity_id, min(position) AS position FROM plain
+    WHERE type = '{KnowledgeRated.name}' GROUP BY org, entity_id
+) AS r
+ANTI JOIN (
+    SELECT org, id, 0 AS position FROM known
+    UNION ALL SELECT org, entity_id, position FROM plain WHERE type = '{KnowledgeSaved.name}'
+) AS s ON s.org = r.org AND s.id = r.entity_id AND s.position < r.position
 """
 _CLOSES = "scopes IS NOT NULL AND NOT list_contains(scopes, 'public')"
 _CLOSED = f"""
 SELECT org, id, owner, scopes, shared_with FROM knowledge_versions
-WHERE valid_to IS NULL AND id IN (SELECT entity_id FROM envelopes WHERE type = '{KnowledgeRated.name}')
-    AND (visibility <> 'public' OR id IN (SELECT entity_id FROM envelopes WHERE {_CLOSES}))
+WHERE valid_to IS NULL AND id IN (SELECT entity_id FROM plain WHERE type = '{KnowledgeRated.name}')
+    AND (visibility <> 'public' OR id IN (SELECT entity_id FROM plain WHERE {_CLOSES}))
 """
-_READ = f"""
-SELECT NOT EXISTS (
-    FROM (
-        SELECT e.type, e.actor, e.through, coalesce(k.owner, first_value(e.actor) OVER before) AS owner,
-            coalesce(last_value(e.scopes IGNORE NULLS) OVER before, k.scopes) AS scopes,
-            coalesce(k.shared_with, []::VARCHAR[]) AS shared_with
-        FROM envelopes AS e LEFT JOIN closed AS k ON k.org = e.org AND k.id = e.entity_id
-        WHERE e.entity_id IN (SELECT id FROM closed UNION SELECT entity_id FROM envelopes WHERE {_CLOSES})
-        WINDOW before AS (PARTITION BY e.org, e.entity_id ORDER BY e.position ROWS UNBOUNDED PRECEDING)
-    )
-    WHERE type = '{KnowledgeRated.name}' AND scopes IS NOT NULL AND NOT list_contains(scopes, 'public')
-        AND NOT {may_judge("actor", "through", readers(), shared(readers()))}
+_UNREAD = f"""
+SELECT DISTINCT entity_id
+FROM (
+    SELECT e.type, e.entity_id, e.actor, e.through, coalesce(k.owner, first_value(e.actor) OVER before) AS owner,
+        coalesce(last_value(e.scopes IGNORE NULLS) OVER before, k.scopes) AS scopes,
+        coalesce(k.shared_with, []::VARCHAR[]) AS shared_with
+    FROM plain AS e LEFT JOIN closed AS k ON k.org = e.org AND k.id = e.entity_id
+    WHERE e.entity_id IN (SELECT id FROM closed UNION SELECT entity_id FROM plain WHERE {_CLOSES})
+    WINDOW before AS (PARTITION BY e.org, e.entity_id ORDER BY e.position ROWS UNBOUNDED PRECEDING)
 )
+WHERE type = '{KnowledgeRated.name}' AND scopes IS NOT NULL AND NOT list_contains(scopes, 'public')
+    AND NOT {may_judge("actor", "through", readers(), shared(readers()))}
 """
 # The first version of a new item is made by its save; later ones build on it.
 _VERSIONS = f"""
-SELECT position, item_version::INTEGER AS item_version, closes,
+SELECT position, entity_id, item_version::INTEGER AS item_version, closes,
     CASE type WHEN '{KnowledgeSaved.name}' THEN '{_ACTIVE}' END AS item_status,
     CASE type WHEN '{KnowledgeSaved.name}' THEN item_version = 1 AND coalesce(owner, actor) = actor
         ELSE item_version > 1 AND actor = item_owner AND owner IS NULL
             AND coalesce(expected_version = item_version - 1, true) END AS counts
 FROM (
-    SELECT e.position, e.type, e.actor, e.owner, e.expected_version,
+    SELECT e.position, e.entity_id, e.type, e.actor, e.owner, e.expected_version,
         coalesce(k.version, 0) + row_number() OVER versions AS item_version,
         coalesce(lag(e.position) OVER versions, k.version_position) AS closes,
         coalesce(k.owner, first_value(e.actor) OVER versions) AS item_owner
-    FROM envelopes AS e LEFT JOIN known AS k ON k.org = e.org AND k.id = e.entity_id
+    FROM plain AS e LEFT JOIN known AS k ON k.org = e.org AND k.id = e.entity_id
     WHERE e.type IN {_MADE}
     WINDOW versions AS (PARTITION BY e.org, e.entity_id ORDER BY e.position)
 )
@@ -119,7 +121,7 @@ SELECT org, entity_id, count(*) FILTER (type IN {_MADE}) AS versions,
     arg_min(actor, position) AS owner, min(position) AS created_position,
     make_timestamptz(arg_min(stored_us, position)) AS created_at,
     bool_or(type = '{KnowledgeSaved.name}') AS saved
-FROM envelopes GROUP BY org, entity_id
+FROM plain GROUP BY org, entity_id
 """
 _RENEW = f"""
 UPDATE knowledge_state SET version = knowledge_state.version + i.versions,
@@ -136,36 +138,43 @@ FROM ({_ITEMS}) WHERE saved
 """
 
 
-def plain(facts: Collection[type[Fact]]) -> bool:
-    """Whether all of these facts are plain."""
-    return _PLAIN.issuperset(facts)
+def ratings_count(bench: Workbench, envelopes: pa.Table) -> bool:
+    """Whether all of these events, which are ratings, count. Presents them as `plain`."""
+    bench.present({"plain": envelopes.select(_COLUMNS)})
+    ((valid, some_not_public),) = bench.rows(_RATED_ALONE)
+    return bool(valid) and not (some_not_public and not _holds(bench, _READ_ALONE))
 
 
-def versions(bench: Workbench, facts: Collection[type[Fact]], envelopes: pa.Table) -> pa.Table | None:
-    """position, item_version and closes of each of these events that makes a version, in the order of the log.
+def odd_items(bench: Workbench) -> pa.Array:
+    """The ids of items in the relation `envelopes` that cannot be judged as a set; `repeated` are keys of events."""
+    return bench.table(_ODD)["entity_id"]
 
-    None where not all events are sure to be accepted; a table without columns where all are and none makes a version.
-    Presents `envelopes`, without the columns that only other events have.
+
+def versions(bench: Workbench, facts: Collection[type[Fact]], envelopes: pa.Table) -> tuple[pa.Table, pa.Table]:
+    """Judge plain events, none of an odd item.
+
+    Returns those whose item's events all count, and position, item_version, closes and item_status of each of them that
+    makes a version. Presents the former as `plain`.
     """
-    if pc.count_distinct(envelopes["key"]).as_py() < len(envelopes):
-        return None
-    bench.present({"envelopes": envelopes.select(_COLUMNS)})
-    if not any(fact in facts for fact in MAKE_VERSIONS):
-        ((valid, some_not_public),) = bench.rows(_RATED_ALONE)
-        return pa.table({}) if valid and not (some_not_public and not _holds(bench, _READ_ALONE)) else None
-    if not _holds(bench, _NEW + _NONE_SHARED):
-        return None
+    plainly = envelopes.select(_COLUMNS)
+    bench.present({"plain": plainly})
     bench.present({"known": bench.table(_KNOWN)})
+    failing: list[pa.ChunkedArray] = []
     if KnowledgeRated in facts:
         bench.present({"closed": bench.table(_CLOSED)})
-        if not _holds(bench, _RATED) or not _holds(bench, _READ):
-            return None
+        failing += [bench.table(query)["entity_id"] for query in (_UNKNOWN, _UNREAD)]
     made = bench.table(_VERSIONS)
-    return made if pc.all(made["counts"], skip_nulls=False).as_py() else None
+    failing.append(made.filter(pc.invert(pc.fill_null(made["counts"], False)))["entity_id"])
+    if any(map(len, failing)):
+        ids = pa.chunked_array([chunk for each in failing for chunk in each.chunks], pa.string())
+        made = made.filter(pc.invert(pc.is_in(made["entity_id"], ids.combine_chunks())))
+        plainly = plainly.filter(pc.invert(pc.is_in(plainly["entity_id"], ids.combine_chunks())))
+        bench.present({"plain": plainly})
+    return plainly, made.select(("position", "item_version", "closes", "item_status"))
 
 
 def count(bench: Workbench, facts: Collection[type[Fact]]) -> None:
-    """Update the state of the items of the relation `envelopes`, all of whose events are accepted."""
+    """Update the state of the items of the relation `plain`, all of whose events are accepted."""
     bench.run(_RENEW)
     if KnowledgeSaved in facts:
         bench.run(_ADD)

@@ -17,6 +17,7 @@ import orjson
 from kledger.contract.scopes import Caller
 from ledger.event import FROM, JsonObject
 from ledger.events.knowledge import KnowledgeScored
+from ledger.events.recall import RecallServed
 from projections.fold_kit.erased import NOTHING, Places, places_of, within
 from projections.fold_kit.named_rows import named_rows
 from projections.fold_kit.sql_text import among
@@ -136,12 +137,14 @@ def links(
     if not rows:
         return None
     tasks = _tasks(cursor, org, {row["entity_id"] for row in rows if row["entity"] == "knowledge"})
+    questions = _questions(cursor, [row["position"] for row in rows if row["event_type"] == RecallServed.name])
     steps, edges = [], []
     for row in rows:
         found, parts = row.pop("links") or (), row.pop("parts")
         row = with_times(row, "time")
         edges += [_edge(ref, row, direction, relation, name, parts) for direction, relation, name in found]
-        steps.append(_step(ref, row | tasks.get(row["entity_id"], {})))
+        step = _step(ref, row | tasks.get(row["entity_id"], {}))
+        steps.append(step | questions.get(row["position"], {}))
     return steps, edges[:MAX_EDGES]
 
 
@@ -150,7 +153,7 @@ def _around(cursor: duckdb.DuckDBPyConnection, org: str, caller: Caller, ref: st
 
     One statement for both: each walk reads all of `lineage` several times.
     """
-    may, may_values = _readable_events(org, caller)
+    may, may_values = readable_events(org, caller)
     walk, walked = around(org, ref, may, may_values)
     return named_rows(
         cursor,
@@ -222,6 +225,17 @@ def _tasks(cursor: duckdb.DuckDBPyConnection, org: str, ids: Collection[str]) ->
     return {item_id: {"task": task} for item_id, task in rows}
 
 
+def _questions(cursor: duckdb.DuckDBPyConnection, positions: Collection[int]) -> dict[int, JsonObject]:
+    """Kind and question of these recalls, by position; the caller may read the events."""
+    if not positions:
+        return {}
+    rows = cursor.execute(
+        f"""SELECT DISTINCT position, kind, left(query, {MOST_TASK}) FROM recalls
+            WHERE position BETWEEN {min(positions)} AND {max(positions)} AND position IN ({among(positions)})"""
+    ).fetchall()
+    return {position: {"recall_kind": kind, "query": query} for position, kind, query in rows}
+
+
 def _step(ref: str, step: JsonObject) -> JsonObject:
     places, relations, score, verdict = (step.pop(name) for name in ("places", "relations", "score", "verdict"))
     step["task"], task = step.pop("case_task"), step.pop("task", None)
@@ -240,7 +254,7 @@ def refused_count(cursor: duckdb.DuckDBPyConnection) -> int:
     return 0 if row is None else int(row[0])
 
 
-def _readable_events(org: str, caller: Caller) -> tuple[str, list[str]]:
+def readable_events(org: str, caller: Caller) -> tuple[str, list[str]]:
     """The predicate over `events AS e` of those whose existence the caller may know of; for the operator all."""
     if caller.is_operator:
         return "TRUE", []

@@ -18,6 +18,7 @@ from kledger.contract.words import RecallKind
 from ledger.event import JsonObject
 from projections.fold_kit.named_rows import named_rows
 from projections.fold_kit.page import Page, Window
+from projections.fold_kit.recalls import counts
 from projections.fold_kit.sql_text import among, text
 from projections.views.knowledge.ask import microseconds, readable_by, with_times
 
@@ -38,11 +39,20 @@ class Wanted:
     item: str | None = None
     since: int | datetime | None = None
     until: int | datetime | None = None
+    counts: bool | None = None
+    """True: those that count, without looks at pages; False: looks alone."""
 
 
-def of_item(cursor: duckdb.DuckDBPyConnection, org: str, caller: Caller, item_id: str, window: Window) -> Page:
+def of_item(
+    cursor: duckdb.DuckDBPyConnection,
+    org: str,
+    caller: Caller,
+    item_id: str,
+    window: Window,
+    counting: bool | None = None,
+) -> Page:
     """The caller's recalls that served an item, with its best place in each. Ask before whether the caller reads it."""
-    where = f"item_id = {text(item_id)} AND org = {text(org)} AND {_own(caller)}"
+    where = f"item_id = {text(item_id)} AND org = {text(org)} AND {_own(caller)} AND {_counting(counting)}"
     return _page(cursor, f"{_RECALL}, {_PLACE}", where, window)
 
 
@@ -126,7 +136,15 @@ def _narrowed(wanted: Wanted) -> str:
     one = _FIRST if wanted.item is None else f"item_id = {text(wanted.item)}"
     equal = {"trace_id": wanted.trace, "actor": wanted.actor, "kind": wanted.kind}
     named = [f"{column} = {text(value)}" for column, value in equal.items() if value is not None]
-    return " AND ".join([one, *named, *_within(wanted.since, ">="), *_within(wanted.until, "<")])
+    return " AND ".join(
+        [one, _counting(wanted.counts), *named, *_within(wanted.since, ">="), *_within(wanted.until, "<")]
+    )
+
+
+def _counting(wanted: bool | None) -> str:
+    if wanted is None:
+        return "TRUE"
+    return counts() if wanted else f"NOT {counts()}"
 
 
 def _within(bound: int | datetime | None, compared: str) -> list[str]:

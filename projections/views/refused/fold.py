@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import duckdb
 import orjson
+import pyarrow as pa
 
 from ledger.event import StoredEvent
 from projections.fold_kit.decisions import Refusal
@@ -21,14 +22,22 @@ COMMENT ON COLUMN refused_events.body IS 'As it was published, without secrets (
 """
 
 
+_ROW = {
+    "position": pa.int64(),
+    "stored_us": pa.int64(),
+    **dict.fromkeys(("subject", "event_id", "type", "code", "reason", "body"), pa.large_string()),
+}
+
+
 def fold(con: duckdb.DuckDBPyConnection, refusals: list[Refusal]) -> None:
     """Insert each refused event with its reason."""
     if not refusals:
         return
-    con.executemany(
-        "INSERT INTO refused_events VALUES (?, make_timestamptz(?), ?, ?, ?, ?, ?, ?)",
-        [_row(refusal.event, refusal.code, refusal.reason) for refusal in refusals],
-    )
+    columns = zip(*(_row(refusal.event, refusal.code, refusal.reason) for refusal in refusals), strict=True)
+    arrays = [pa.array(values, kind) for values, kind in zip(columns, _ROW.values(), strict=True)]
+    con.register("refused", pa.table(arrays, names=list(_ROW)))
+    con.execute("INSERT INTO refused_events SELECT * REPLACE (make_timestamptz(stored_us) AS stored_us) FROM refused")
+    con.unregister("refused")
 
 
 def _row(event: StoredEvent, code: str, reason: str) -> list[object]:

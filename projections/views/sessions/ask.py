@@ -42,19 +42,29 @@ def session(cursor: duckdb.DuckDBPyConnection, org: str, owner: str, session_id:
 def sessions(
     cursor: duckdb.DuckDBPyConnection,
     org: str,
-    owners: Sequence[str],
+    owners: Sequence[str] | None,
     statuses: Sequence[str],
     limit: int,
     offset: int,
 ) -> tuple[list[Session], int]:
-    """A page of the sessions of these owners with any of these statuses, the last changed first; and their number."""
-    where = f"org = ? AND owner IN ({LISTED}) AND status IN ({LISTED})"
-    values = [org, listed(owners), listed(statuses)]
+    """A page of the sessions of these owners (None: of all) with any of these statuses, the last changed first; and
+    their number."""
+    whose = "TRUE" if owners is None else f"owner IN ({LISTED})"
+    where = f"org = ? AND {whose} AND status IN ({LISTED})"
+    values = [org, *([] if owners is None else [listed(owners)]), listed(statuses)]
     rows = cursor.execute(
         f"SELECT {_COLUMNS} FROM sessions WHERE {where} ORDER BY position DESC LIMIT {limit} OFFSET {offset}", values
     ).fetchall()
     (total,) = cursor.execute(f"SELECT count(*) FROM sessions WHERE {where}", values).fetchone() or (0,)
     return [_session(row) for row in rows], total
+
+
+def owners_of_id(cursor: duckdb.DuckDBPyConnection, org: str, session_id: str) -> list[str]:
+    """Who has a session with this id, the last changed first: ten at most."""
+    rows = cursor.execute(
+        "SELECT owner FROM sessions WHERE org = ? AND session_id = ? ORDER BY position DESC LIMIT 10", [org, session_id]
+    ).fetchall()
+    return [owner for (owner,) in rows]
 
 
 def not_removed(

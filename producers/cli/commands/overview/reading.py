@@ -8,6 +8,7 @@ import typer
 from rich.console import Group
 
 from kledger.contract.words import MOST_CHANGES, MOST_DAYS, ItemFilter
+from ledger.new_item import helped_and_harmed
 from producers.cli import reading
 from producers.cli.screen import counted, facts, plain, short_time, snippet, table, words
 from producers.cli.session import KNOWLEDGE, NODE, Answer, Session, as_caller
@@ -58,7 +59,8 @@ def overview(
 def _brief(title: str, items: list[ItemInBrief]) -> list[Table]:
     rows = table(title, "task", "+/-", "confidence", "updated", right=("confidence",), whole=(title,))
     for item in items:
-        verdicts, confidence = f"+{item['helpful']} -{item['harmful']}", f"{item['confidence']:.2f}"
+        helped, harmed = helped_and_harmed({**item})
+        verdicts, confidence = f"+{helped} -{harmed}", f"{item['confidence']:.2f}"
         rows.add_row(
             plain(item["id"]), snippet(item["task"], 100), verdicts, confidence, short_time(item["updated_at"])
         )

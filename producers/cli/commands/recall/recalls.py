@@ -28,6 +28,9 @@ def recalls(
     trace: Annotated[str | None, typer.Option(help="Only those of this trace.")] = None,
     actor: Annotated[str | None, typer.Option(help="Only those of this entity, such as agent:coder.")] = None,
     kind: Annotated[Kind | None, typer.Option(help="Only those of this kind; page is a person who looked.")] = None,
+    counts: Annotated[
+        bool | None, typer.Option("--counting/--looks", help="Without looks at pages, or these alone.")
+    ] = None,
     since: Annotated[str | None, typer.Option(help="From this position or time on.")] = None,
     until: Annotated[str | None, typer.Option(help="Before this position or time.")] = None,
     limit: Annotated[int, typer.Option(min=1, max=200, help="At most so many.")] = 20,
@@ -38,7 +41,7 @@ def recalls(
     Example: kledger recalls knowledge-20260305-a1b2 --user ann --limit 5
     """
     if item_id is not None and not any((trace, actor, kind, since, until)):
-        found = session.ledger.recalls.of(item_id, limit=limit, before=before)
+        found = session.ledger.recalls.of(item_id, limit=limit, before=before, counts=counts)
         rows = table("recall", "time", "kind", "by", "asked", "place", "match", "version", whole=("recall",))
         for each in found["results"]:
             rows.add_row(*_named(each), *_place(each))
@@ -52,6 +55,7 @@ def recalls(
         until=reading.moment(until),
         limit=limit,
         before=before,
+        counts=counts,
     )
     rows = table("recall", "time", "kind", "by", "asked", "items", right=("items",), whole=("recall",))
     for recall in page["results"]:

@@ -6,6 +6,7 @@ import asyncio
 
 from starlette.responses import Response
 
+from kledger.contract.errors import LedgerError
 from producers.web.addresses import HOME
 from producers.web.pages.audit.jobs import STARTED_HERE
 from producers.web.rendering import page
@@ -18,6 +19,11 @@ _MOST = 20
 
 async def audit(_: Site, visit: Visit) -> Response:
     """The page."""
+    return await standing(visit)
+
+
+async def standing(visit: Visit, wanted: str = "", error: LedgerError | None = None, code: int = 200) -> Response:
+    """The page; with the item whose proof was asked for, and why there is none."""
     status, models, jobs, kept = await asyncio.gather(
         visit.ledger.status(),
         visit.ledger.models(),
@@ -27,6 +33,7 @@ async def audit(_: Site, visit: Visit) -> Response:
     return page(
         visit,
         "audit/standing.html",
+        code,
         status=status,
         models=models["models"],
         jobs=jobs["jobs"][:_MOST],
@@ -34,6 +41,8 @@ async def audit(_: Site, visit: Visit) -> Response:
         checkpoints=kept["checkpoints"][:_MOST],
         kinds=STARTED_HERE,
         path=AUDIT,
+        wanted=wanted,
+        error=error,
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from starlette.responses import Response
 
@@ -13,8 +13,8 @@ from kledger.answers.knowledge import WholeItem
 from kledger.answers.memory import Memory
 from kledger.contract.errors import InvalidPayload, LedgerError
 from kledger.contract.projects import projects_among
-from producers.web.differences import Part, differences
-from producers.web.pages.review.items import items_of
+from producers.web.differences import Part, beside, differences
+from producers.web.pages.review.items import items_of, titles_of
 from producers.web.pages.review.tab import REVIEW, Tab, decided, offset, reason, whole_number
 from producers.web.site import Site, change
 from producers.web.visit import Visit
@@ -36,19 +36,22 @@ class Row:
 
 
 async def shown(visit: Visit) -> Mapping[str, Any]:
-    """A page of them."""
-    listed = await visit.ledger.memories(status="proposed", limit=PER_PAGE, offset=offset(visit))
+    """A page of them; with `of=rejected` those that were declined."""
+    of: Literal["proposed", "rejected"] = "rejected" if visit.text("of") == "rejected" else "proposed"
+    listed = await visit.ledger.memories(status=of, limit=PER_PAGE, offset=offset(visit))
     memories = listed["results"]
     projects = {one["id"]: projects_among(_readers(one)) for one in memories}
     items, refused = await asyncio.gather(
         items_of(visit, (one.get("supersedes") for one in memories)),
         _not_coordinated(visit, {each for several in projects.values() for each in several}),
     )
-    rows = [
-        _row(one, items.get(one.get("supersedes") or ""), projects[one["id"]], not refused & {*projects[one["id"]]})
-        for one in memories
-    ]
-    return {"total": listed["total"], "rows": rows, "size": PER_PAGE, "offset": offset(visit)}
+    rows = await beside(
+        lambda: [
+            _row(one, items.get(one.get("supersedes") or ""), projects[one["id"]], not refused & {*projects[one["id"]]})
+            for one in memories
+        ]
+    )
+    return {"total": listed["total"], "rows": rows, "of": of, "size": PER_PAGE, "offset": offset(visit)}
 
 
 def _readers(memory: Memory) -> list[str]:
@@ -78,20 +81,25 @@ async def _coordinates(visit: Visit, project: str) -> bool:
 
 async def decide(_: Site, visit: Visit) -> Response:
     """Approve the version that was read, or reject it with a reason."""
-    id, words = visit.said("id"), visit.words
+    id, words, why = visit.said("id"), visit.words, reason(visit)
     version = whole_number(visit, "version")
     match visit.said("what"):
         case "approve":
-            done = await visit.ledger.approve(id, expected_version=version, reason=reason(visit))
+            done = await visit.ledger.approve(id, expected_version=version, reason=why)
+            task, other = await titles_of(visit, id, done["superseded"] or id)
             if done["conflict"]:
-                visit.notify(words("{id} is shared now, and in conflict with what it is to replace.", id=id))
+                visit.notify(words("“{task}” is shared now, and in conflict with what it is to replace.", task=task))
             elif done["superseded"]:
-                visit.notify(words("{id} is shared now, in place of {other}.", id=id, other=done["superseded"]))
+                visit.notify(words("“{task}” is shared now, in place of “{other}”.", task=task, other=other))
             else:
-                visit.notify(words("{id} is shared now.", id=id))
+                visit.notify(words("“{task}” is shared now.", task=task))
         case "reject":
-            await visit.ledger.reject(id, expected_version=version, reason=reason(visit))
-            visit.notify(words("{id} is declined; its author reads the reason.", id=id))
+            (task,) = await titles_of(visit, id)
+            await visit.ledger.reject(id, expected_version=version, reason=why)
+            if why:
+                visit.notify(words("“{task}” is declined; its author reads the reason.", task=task))
+            else:
+                visit.notify(words("“{task}” is declined, without a reason.", task=task))
         case other:
             raise InvalidPayload(f"{other[:100]!r} is no decision: approve or reject", errors=[])
     return decided(visit, "approvals")

@@ -12,8 +12,9 @@ from kledger.answers.knowledge import WholeItem
 from kledger.answers.models import Conflict
 from kledger.contract.errors import InvalidPayload
 from kledger.contract.words import ConflictStatus
-from producers.web.differences import Part, differences
-from producers.web.pages.review.items import items_of
+from producers.web.differences import Part, beside, differences
+from producers.web.pages.review.items import items_of, titles_of
+from producers.web.pages.review.reasons import reason_told
 from producers.web.pages.review.tab import REVIEW, Tab, decided, offset, reason, whole_number
 from producers.web.site import Site, change
 from producers.web.visit import Visit
@@ -37,8 +38,11 @@ async def shown(visit: Visit) -> Mapping[str, Any]:
     status: ConflictStatus = "resolved" if visit.text("of") == "resolved" else "recorded"
     listed = await visit.ledger.conflicts(status=status, limit=PER_PAGE, offset=offset(visit))
     items = await items_of(visit, (each for one in listed["results"] for each in (one["first"], one["second"])))
-    rows = [_row(one, items.get(one["first"]), items.get(one["second"])) for one in listed["results"]]
-    return {"total": listed["total"], "rows": rows, "of": status, "size": PER_PAGE, "offset": offset(visit)}
+    rows = await beside(
+        lambda: [_row(one, items.get(one["first"]), items.get(one["second"])) for one in listed["results"]]
+    )
+    told = {"reason_told": lambda reason: reason_told(reason, visit.words)}
+    return {**told, "total": listed["total"], "rows": rows, "of": status, "size": PER_PAGE, "offset": offset(visit)}
 
 
 def _row(conflict: Conflict, first: WholeItem | None, second: WholeItem | None) -> Row:
@@ -60,14 +64,15 @@ async def decide(_: Site, visit: Visit) -> Response:
         visit.said("id"), None if what == "both" else winner, merge=merge, reason=reason(visit)
     )
     words, retired = visit.words, resolved["retired"] or ""
+    kept, gone = await titles_of(visit, winner, retired)
     if resolved["merged"]:
-        told = words("{id} says both now.", id=winner)
+        told = words("“{task}” says both now.", task=kept)
         visit.notify(told, undo=_UNDO, restore=retired, revert=winner, to=str(before))
     elif retired:
-        told = words("{id} holds, and {other} is out of recall.", id=winner, other=retired)
+        told = words("“{task}” holds, and “{other}” is out of recall.", task=kept, other=gone)
         visit.notify(told, undo=_UNDO, restore=retired)
     elif resolved["winner"]:
-        visit.notify(words("{id} holds. The other item stays: it is not yours to retire.", id=winner))
+        visit.notify(words("“{task}” holds. The other item stays: it is not yours to retire.", task=kept))
     else:
         visit.notify(words("Both hold."))
     return decided(visit, "conflicts")

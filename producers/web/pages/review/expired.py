@@ -7,6 +7,7 @@ from typing import Any
 
 from starlette.responses import Response
 
+from producers.web.errors.telling import told
 from producers.web.pages.review.tab import REVIEW, Tab, decided, offset
 from producers.web.site import Site, change
 from producers.web.visit import Visit
@@ -44,7 +45,7 @@ async def undo(_: Site, visit: Visit) -> Response:
     restored = await visit.ledger.bulk("restore", ids, dry_run=False)
     visit.notify(visit.words("{n} memories are in recall again.", n=restored["done"]))
     for error in [one["error"] for one in restored["results"] if one["outcome"] == "refused"][:1]:
-        visit.notify(error["message"] if error else "", bad=True)
+        visit.notify(told(error, visit.words) if error else "", bad=True)
     return decided(visit, "expired")
 
 

@@ -11,8 +11,8 @@ from starlette.responses import Response
 from kledger.answers.knowledge import WholeItem
 from kledger.answers.memory import HeldStatement
 from kledger.contract.errors import InvalidPayload
-from producers.web.differences import Part, differences
-from producers.web.pages.review.items import items_of
+from producers.web.differences import Part, beside, differences
+from producers.web.pages.review.items import items_of, titles_of
 from producers.web.pages.review.tab import REVIEW, Tab, decided, offset, reason
 from producers.web.site import Site, change
 from producers.web.visit import Visit
@@ -33,7 +33,7 @@ async def shown(visit: Visit) -> Mapping[str, Any]:
     """A page of them."""
     listed = await visit.ledger.held_statements(limit=PER_PAGE, offset=offset(visit))
     items = await items_of(visit, (one["item_id"] for one in listed["results"]))
-    rows = [_row(one, items.get(one["item_id"])) for one in listed["results"]]
+    rows = await beside(lambda: [_row(one, items.get(one["item_id"])) for one in listed["results"]])
     return {"total": listed["total"], "rows": rows, "size": PER_PAGE, "offset": offset(visit)}
 
 
@@ -48,7 +48,8 @@ async def decide(_: Site, visit: Visit) -> Response:
     match visit.said("what"):
         case "release":
             done = await visit.ledger.release_statement(visit.said("id"), reason=reason(visit))
-            visit.notify(words("The statement is saved as {id}.", id=done["knowledge_id"]))
+            (task,) = await titles_of(visit, done["knowledge_id"] or "")
+            visit.notify(words("The statement is saved: “{task}”.", task=task))
         case "drop":
             await visit.ledger.drop_statement(visit.said("id"), reason=reason(visit))
             visit.notify(words("The statement is dropped."))

@@ -7,8 +7,10 @@ from collections.abc import Iterable, Mapping
 
 from kledger.answers.knowledge import WholeItem
 from kledger.contract.errors import LedgerError
+from producers.web.rendering import short
 from producers.web.visit import Visit
 
+_TITLE = 80
 MOST = 40
 """Items that one page asks for."""
 
@@ -18,6 +20,12 @@ async def items_of(visit: Visit, ids: Iterable[str | None]) -> Mapping[str, Whol
     wanted = list(dict.fromkeys(id for id in ids if id))[:MOST]
     found = await asyncio.gather(*(_item(visit, id) for id in wanted))
     return {id: item for id, item in zip(wanted, found, strict=True) if item is not None}
+
+
+async def titles_of(visit: Visit, *ids: str) -> list[str]:
+    """What items are about, in short, for a notice; the id of one that cannot be read."""
+    items = await items_of(visit, ids)
+    return [short(items[id]["task"], _TITLE) if id in items else id for id in ids]
 
 
 async def _item(visit: Visit, id: str) -> WholeItem | None:

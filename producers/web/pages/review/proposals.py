@@ -14,8 +14,9 @@ from kledger.answers.models import Evolution, EvolutionList
 from kledger.answers.slims import Slim, SlimGroup, SlimList
 from kledger.contract.errors import InvalidPayload
 from kledger.contract.words import SlimStatus
-from producers.web.differences import Part, differences
-from producers.web.pages.review.items import items_of
+from producers.web.differences import Part, beside, differences
+from producers.web.pages.review.items import items_of, titles_of
+from producers.web.pages.review.reasons import reason_told
 from producers.web.pages.review.tab import REVIEW, Tab, decided, offset, reason
 from producers.web.site import Site, change
 from producers.web.visit import Visit
@@ -49,11 +50,12 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class Merge:
-    """A slim and its first groups."""
+    """A slim and its first groups; `current` where some of them can still be merged."""
 
     slim: Slim
     groups: list[Group]
     left_out: int
+    current: bool
 
 
 async def shown(visit: Visit) -> Mapping[str, Any]:
@@ -70,12 +72,15 @@ async def shown(visit: Visit) -> Mapping[str, Any]:
         "total": evolutions["total"] + listed["total"],
         "of": of,
         "states": get_args(State),
-        "rewrites": [_rewrite(one, items.get(one["item_id"])) for one in evolutions["results"]],
+        "rewrites": await beside(lambda: [_rewrite(one, items.get(one["item_id"])) for one in evolutions["results"]]),
         "rewrites_total": evolutions["total"],
         "rewrites_offset": offset(visit, "rewrites"),
-        "merges": [_merge(one, several, items) for one, several in zip(slims, groups, strict=True)],
+        "merges": await beside(
+            lambda: [_merge(one, several, items) for one, several in zip(slims, groups, strict=True)]
+        ),
         "merges_total": listed["total"],
         "merges_offset": offset(visit, "merges"),
+        "reason_told": lambda reason: reason_told(reason, visit.words),
         "size": PER_PAGE,
         "merges_size": SLIMS_PER_PAGE,
     }
@@ -102,7 +107,8 @@ def _rewrite(evolution: Evolution, item: WholeItem | None) -> Rewrite:
 
 
 def _merge(slim: Slim, groups: Sequence[SlimGroup], items: Mapping[str, WholeItem]) -> Merge:
-    return Merge(slim, [_group(each, items) for each in groups], len(slim["groups"]) - len(groups))
+    current = any(not each["skipped"] for each in slim["groups"])
+    return Merge(slim, [_group(each, items) for each in groups], len(slim["groups"]) - len(groups), current)
 
 
 def _group(group: SlimGroup, items: Mapping[str, WholeItem]) -> Group:
@@ -118,14 +124,16 @@ async def rewrite(_: Site, visit: Visit) -> Response:
     match visit.said("what"):
         case "apply":
             done = await visit.ledger.apply_evolution(id)
-            told = words("{id} says what was proposed.", id=done["item_id"])
+            (task,) = await titles_of(visit, done["item_id"])
+            told = words("“{task}” says what was proposed.", task=task)
             visit.notify(told, undo=f"{REVIEW}/evolutions", id=id, what="revert")
         case "reject":
             await visit.ledger.reject_evolution(id, reason=reason(visit))
             visit.notify(words("The proposal is rejected; the item stays as it is."))
         case "revert":
             done = await visit.ledger.revert_evolution(id)
-            visit.notify(words("{id} is again what it was before.", id=done["item_id"]))
+            (task,) = await titles_of(visit, done["item_id"])
+            visit.notify(words("“{task}” is again what it was before.", task=task))
         case other:
             raise _unknown(other)
     return decided(visit, "proposals")
@@ -137,10 +145,10 @@ async def merge(_: Site, visit: Visit) -> Response:
     match visit.said("what"):
         case "apply":
             slim = await visit.ledger.slim_apply(id, wait=_PATIENCE)
-            told = (
-                words("{n} items are merged.", n=slim["merged"]) if slim["status"] == "applied" else _under_way(visit)
-            )
-            visit.notify(told, undo=f"{REVIEW}/slims", id=id, what="revert")
+            if slim["status"] == "applied" and not slim["merged"]:
+                visit.notify(words("Nothing was merged: the items have changed since they were compared."), bad=True)
+            else:
+                visit.notify(_merged(visit, slim), undo=f"{REVIEW}/slims", id=id, what="revert")
         case "reject":
             await visit.ledger.slim_reject(id, reason=reason(visit))
             visit.notify(words("The merges are rejected; every item stays as it is."))
@@ -151,6 +159,15 @@ async def merge(_: Site, visit: Visit) -> Response:
         case other:
             raise _unknown(other)
     return decided(visit, "proposals")
+
+
+def _merged(visit: Visit, slim: Slim) -> str:
+    if slim["status"] != "applied":
+        return _under_way(visit)
+    told = visit.words("{n} items are merged.", n=slim["merged"])
+    if left := sum(1 for each in slim["groups"] if each["skipped"]):
+        told += " " + visit.words("{n} groups are left as they were.", n=left)
+    return told
 
 
 def _under_way(visit: Visit) -> str:
