@@ -3,9 +3,10 @@
 Three logs: the plain history of one owner (bench/corpus.py), the mixed one of 500 owners, sealed as a node seals it
 (bench/mixed.py), and events about memories alone, in clear and sealed. Ours: every DuckDB view folded by
 `projections.live.rebuild` in its own process, up to the last checkpoint. Bare: the fastest way to read the same stream
-with the bare client, which only counts. All in turns; a ratio is that of the medians. `--events N`
-(KLEDGER_BENCH_EVENTS), `--memory` (KLEDGER_BENCH_MEMORY=1) also compares the peak memory with that at five times the
-events. For a profile see `bench/profile.py`.
+with the bare client, which only counts. Plain and mixed are rebuilt from an archive (ledger/archive) as well, whose
+bytes are told beside the log's. All in turns; a ratio is that of the medians. `--events N` (KLEDGER_BENCH_EVENTS),
+`--memory` (KLEDGER_BENCH_MEMORY=1) also compares the peak memory with that at five times the events. For a profile see
+`bench/profile.py`.
 """
 
 from __future__ import annotations
@@ -36,10 +37,14 @@ from ledger.broker.access import BrokerAccess
 from ledger.broker.server import EmbeddedServer
 from ledger.broker.stream_setup import ensure_stream
 from ledger.event import NewEvent
+from ledger.integrity.notary import Notary
+from ledger.integrity.notary_start import NotaryFiles
 from ledger.privacy.vault_jetstream import JetStreamVault, ensure_keys_bucket
 from ledger.store.jetstream import JetStreamLedger
 from ledger.stream import Ledger
 from producers.operations.sealing import PersonsOf, SealingLedger
+from projections.archive.process import write_in_own_process
+from projections.archive.writing import SEGMENT_EVENTS
 from projections.live.files import discard
 from projections.live.rebuild import Rebuilt, rebuild_in_own_process
 
@@ -50,6 +55,7 @@ FEWER = 4  # as many events about memories alone
 APPEND = 10_000
 MASTER = bytes(32)
 LOOK_EVERY_S = 0.02
+SIGNED_WITHIN_S = 600.0
 
 
 @asynccontextmanager
@@ -103,13 +109,38 @@ class Measured:
     peak: int | None
 
 
-async def rebuild(access: BrokerAccess, path: Path, refused: int = 0, master: bytes = b"") -> Measured:
-    """Rebuild every view into a temporary file. `refused` events are made to be refused; `master` opens sealed ones."""
+async def archive(access: BrokerAccess, data: Path, events: int) -> None:
+    """Have a notary sign the log, and archive it in the directory `data`."""
+    ledger = await JetStreamLedger.connect(access, role="reader")
+    notary = Notary(ledger, NotaryFiles.of(data))
+    signing = asyncio.create_task(notary.run())
+    try:
+        signed = (await notary.certify(events, timeout=SIGNED_WITHIN_S)).position
+    finally:
+        signing.cancel()
+        await asyncio.gather(signing, return_exceptions=True)
+        await notary.close()
+        await ledger.close()
+    await write_in_own_process(access, data, signed, min(SEGMENT_EVENTS, events))
+
+
+def bytes_in(directory: Path) -> int:
+    """The bytes of all files in a directory."""
+    return sum(path.stat().st_size for path in directory.rglob("*") if path.is_file())
+
+
+async def rebuild(
+    access: BrokerAccess, path: Path, refused: int = 0, master: bytes = b"", data: Path | None = None
+) -> Measured:
+    """Rebuild every view into a temporary file, from the archive in `data`, where one is named.
+
+    `refused` events are made to be refused; `master` opens sealed ones.
+    """
     peak: list[int] = []
     watching = asyncio.create_task(watch_memory(peak))
     began = time.perf_counter()
     try:
-        rebuilt = await rebuild_in_own_process(access, path, None, master=master)
+        rebuilt = await rebuild_in_own_process(access, path, None, master=master, data=data)
         seconds = time.perf_counter() - began
     finally:
         watching.cancel()
@@ -151,6 +182,7 @@ class Log:
 
     name: str
     events: int
+    directory: Path
     access: BrokerAccess
     client: Client
     ahead: Iterator[NewEvent]
@@ -158,13 +190,19 @@ class Log:
     sealed: PersonsOf | None = None
     raw: list[float] = field(default_factory=list)
     ours: list[Measured] = field(default_factory=list)
+    archived: list[Measured] = field(default_factory=list)
+
+    @property
+    def data(self) -> Path:
+        """Where its archive is, beside the broker's files."""
+        return self.directory.with_name(f"{self.directory.name}-data")
 
     async def append(self, count: int) -> None:
         await append(self.access, self.ahead, count, self.sealed)
 
-    async def measure(self, directory: Path) -> Measured:
+    async def measure(self, directory: Path, data: Path | None = None) -> Measured:
         refused, master = self.mixed.refused if self.mixed else 0, MASTER if self.sealed else b""
-        return await rebuild(self.access, directory / "rebuilt.duckdb", refused, master)
+        return await rebuild(self.access, directory / "rebuilt.duckdb", refused, master, data)
 
 
 async def _logs(events: int, directory: Path, stack: contextlib.AsyncExitStack) -> list[Log]:
@@ -177,10 +215,11 @@ async def _logs(events: int, directory: Path, stack: contextlib.AsyncExitStack) 
         ("memories", memories, profile_history(memories), None),
         ("memories sealed", memories, profile_history(memories), nobody),
     ):
-        access = await stack.enter_async_context(broker(directory / name.replace(" ", "-")))
+        place = directory / name.replace(" ", "-")
+        access = await stack.enter_async_context(broker(place))
         client = await bare_client(access, "admin")
         stack.push_async_callback(client.close)
-        log = Log(name, count, access, client, ahead, mixed if name == "mixed" else None, sealed)
+        log = Log(name, count, place, access, client, ahead, mixed if name == "mixed" else None, sealed)
         await log.append(count)
         logs.append(log)
     return logs
@@ -193,13 +232,18 @@ async def measure(events: int, memory: bool) -> list[dict[str, Any]]:
             logs = await _logs(events, Path(directory), stack)
             for log in logs:
                 await bare_read(log.client, "warm", min(log.events, 10_000))
+            plain, mixed, *memories = logs
+            for log in (plain, mixed):
+                await archive(log.access, log.data, log.events)
             for turn in range(ROUNDS):
                 for log in logs:
                     log.raw.append(await bare_read(log.client, f"bare{turn}", log.events))
                     log.ours.append(await log.measure(Path(directory)))
-            plain, mixed, *memories = logs
+                for log in (plain, mixed):
+                    log.archived.append(await log.measure(Path(directory), log.data))
             rows = [_rate_row("rebuild of every DuckDB view", plain, ">= 0.7")]
             rows.append(_rate_row("rebuild of a mixed log, half of its owners sealed", mixed, ">= 0.5"))
+            rows += [_archive_row(plain, ">= 0.7"), _archive_row(mixed, ">= 0.5"), _bytes_row(plain), _bytes_row(mixed)]
             rows += [_beside_plain_row(log, plain) for log in memories]
             if memory:
                 for log in (plain, mixed):
@@ -224,6 +268,38 @@ def _rate_row(row: str, log: Log, target: str) -> dict[str, Any]:
         "target": target,
         "note": f"bare: reading alone, inbox, {REQUEST:,} a request; {log.events:,} events of 1 KB, medians of "
         f"{ROUNDS}; {whole:.1f} s with process start and digest",
+    }
+
+
+def _archive_row(log: Log, target: str) -> dict[str, Any]:
+    if {one.rebuilt.digest for one in log.archived} != {one.rebuilt.digest for one in log.ours}:
+        raise RuntimeError("the views from the archive are not those from the log: nothing is compared")
+    mine, bare = statistics.median(one.rebuilt.rate for one in log.archived), statistics.median(log.raw)
+    read, peaks = log.archived[0].rebuilt.archive["events"], [one.peak for one in log.archived if one.peak is not None]
+    return {
+        "row": f"rebuild of the {log.name} log, from the archive",
+        "ours": mine,
+        "raw": bare,
+        "unit": "events/s",
+        "ratio": mine / bare,
+        "target": target,
+        "note": f"bare: reading the log alone, as above; {read:,} of {log.events:,} events from there, equal digests, "
+        f"peak memory {max(peaks, default=0) / 2**20:,.0f} MiB",
+    }
+
+
+def _bytes_row(log: Log) -> dict[str, Any]:
+    directory = log.data / "archive"
+    kept, whole = bytes_in(directory) / log.events, bytes_in(log.directory) / log.events
+    parts = ", ".join(f"{name} {bytes_in(directory / name) / log.events:,.0f}" for name in ("events", "columns"))
+    return {
+        "row": f"archive of the {log.name} log on the disk, beside it",
+        "ours": kept,
+        "raw": whole,
+        "unit": "bytes/event",
+        "ratio": kept / whole,
+        "target": "",
+        "note": parts,
     }
 
 

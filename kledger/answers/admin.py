@@ -158,6 +158,24 @@ class ChainStatus(TypedDict):
     began: ChainStart | None
 
 
+class DamagedSegment(TypedDict):
+    """A segment of the archive that was not believed, and is made anew."""
+
+    segment: str
+    file: str
+    reason: str
+
+
+class ArchiveStatus(TypedDict):
+    """How far the log is archived without a gap, the bytes on disk, what was damaged, and why there is not more."""
+
+    position: int
+    segments: int
+    bytes: int
+    damaged: list[DamagedSegment]
+    trouble: str | None
+
+
 class NodeVersions(TypedDict):
     """Versions of the node and of what it is made of."""
 
@@ -192,6 +210,7 @@ class NodeStatus(TypedDict):
     views: list[ViewLag]
     embeddings: EmbeddingState | None
     chain: ChainStatus
+    archive: ArchiveStatus | None
     refused: int
     versions: NodeVersions
     uptime_seconds: float

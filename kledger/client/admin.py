@@ -71,11 +71,12 @@ async def start_job(
     to: Moment | None = None,
     into: str | Path | None = None,
     subject: str | None = None,
+    from_log: bool = False,
 ) -> Job:
     """Start a job and return it at once.
 
     `to` and `into` (an absolute file of the node) belong to replay, `into` (an absolute directory) to
-    backup, `subject` (`user:ID`) to forget.
+    backup, `subject` (`user:ID`) to forget, `from_log` (read nothing of the archive) to verify.
     """
     body: dict[str, Any] = {}
     if kind == "replay":
@@ -84,6 +85,8 @@ async def start_job(
         body = {"into": None if into is None else str(into)}
     elif kind == "forget":
         body = {"subject": subject}
+    elif kind == "verify" and from_log:
+        body = {"from_log": True}
     return await wire.order(f"{ADMIN}/{kind}", body)
 
 

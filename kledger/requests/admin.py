@@ -11,6 +11,12 @@ from kledger.contract.scope_fields import Entity
 from kledger.requests.body import Asked
 
 
+class VerifyRequest(Asked):
+    """Fold the log from zero and compare; with `from_log` nothing of the archive is read, the log alone."""
+
+    from_log: bool = False
+
+
 class ReplayRequest(Asked):
     """Fold the log up to a position or a moment (null: its end) into a new file of the node's machine."""
 

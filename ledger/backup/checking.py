@@ -10,9 +10,9 @@ from pathlib import Path
 import pyarrow as pa
 
 from kledger.contract.errors import BackupDamaged, BackupMismatch
+from ledger.archive.event_file import BackupEvent, file_digest, read_segment
 from ledger.backup.keys import kept_keys
 from ledger.backup.manifest import Manifest, Segment, load
-from ledger.backup.segments import BackupEvent, file_digest, read_segment
 from ledger.backup.sessions import check_sessions
 from ledger.backup.witnesses import extend_past
 from ledger.backup.writing import Progress, damaged, silent

@@ -18,8 +18,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from kledger.contract.errors import BackupDamaged
+from ledger.archive.event_file import file_digest
 from ledger.backup.manifest import sync_directory
-from ledger.backup.segments import file_digest
 from ledger.broker.access import SESSION_SUBJECTS, BrokerAccess
 from ledger.broker.connection import BrokerConnection
 from ledger.broker.server_config import write_private

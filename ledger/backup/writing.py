@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kledger.contract.errors import BackupDamaged, BackupMismatch, LedgerError, LogGap, ServiceFailed
+from ledger.archive.event_file import SegmentWriter, file_digest
 from ledger.backup.manifest import EVENTS, Manifest, Segment, save, segment_path, sync_directory, writing_to
-from ledger.backup.segments import SegmentWriter, file_digest
 from ledger.backup.witnesses import SignedLog, Witness, extend_past
 from ledger.event import StoredEvent
 from ledger.integrity.chain import leaf_hash, leaf_hashes

@@ -15,7 +15,7 @@ from ledger.runtime.whole_file import check_directory_place
 log = structlog.get_logger(__name__)
 
 # The directories of a node. Nothing else in the data directory is touched: it may be a home directory.
-_OURS = ("broker", "certificates", "chain", "keys", "receipts", "snapshots", "vectors", "views")
+_OURS = ("archive", "broker", "certificates", "chain", "keys", "receipts", "snapshots", "vectors", "views")
 # If other users could read it, they may have copied it: then the start is refused (ledger/integrity/signing_keys.py).
 _SIGNING_KEY = "signing.pem"
 _OUR_FILES = ("node.lock", "tokens.json", "tokens.json.lock")

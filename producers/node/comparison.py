@@ -23,6 +23,7 @@ async def compared_with(live: Instance, fresh: Instance, rebuilt: Rebuilt) -> Js
         "rate": round(rebuilt.rate, 1),
         "live": {"digest": state_digest(ours)},
         "rebuilt": {"digest": state_digest(theirs), "views": {name: asdict(one) for name, one in theirs.items()}},
+        "archive": rebuilt.archive,
         "equal": ours == theirs,
         "views": [
             {

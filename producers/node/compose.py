@@ -48,6 +48,7 @@ from producers.access.opening import LOOPBACK, analysts_of, tokens_for
 from producers.http.app import create_app
 from producers.http.connections import bounded
 from producers.node.address import NodeAddress, host_and_port
+from producers.node.archiving import Archiving, segment_events_from_environment
 from producers.node.embedding_metrics import EmbeddingMetrics
 from producers.node.eraser import Eraser
 from producers.node.integrity import Integrity, create_notary, receipt_signer
@@ -158,6 +159,7 @@ async def node(settings: NodeSettings, ending: Callable[[], bool] = lambda: Fals
     host, port = host_and_port(settings.http)
     language = language_of_node()
     recorded, lifetimes = recorded_from_environment(), lifetimes_from_environment()
+    segment_events = segment_events_from_environment()
     async with AsyncExitStack() as stack:
         stack.enter_context(private_files())
         stack.enter_context(_only_node_on(settings.data))
@@ -178,6 +180,7 @@ async def node(settings: NodeSettings, ending: Callable[[], bool] = lambda: Fals
         await vault.bound(head)
         notary = await create_notary(ledger, settings.data, settings.checkpoint_hook)
         stack.push_async_callback(notary.close)
+        archiving = Archiving(access, settings.data, notary, segment_events)
 
         files = LiveFiles(settings.data / "views", settings.quack, analysts_of(tokens), keyring)
         parked = await open_parked(access, replicas=settings.replicas)
@@ -188,6 +191,7 @@ async def node(settings: NodeSettings, ending: Callable[[], bool] = lambda: Fals
         stack.callback(lambda: files.stop_serving(view.instance))
         projector = Projector(ledger, view, parked)
         projector.reopen = partial(files.reopen, view)
+        projector.archive = archiving.open
         stack.callback(projector.close)
         stack.callback(keyring.close)
         may_write = await writes_vectors(settings.roles, settings.qdrant, access, settings.replicas, stack)
@@ -210,6 +214,7 @@ async def node(settings: NodeSettings, ending: Callable[[], bool] = lambda: Fals
             data=settings.data,
             integrity=integrity,
             parked=parked,
+            archiving=archiving,
             master=master,
         )
         searcher = Searcher(view, feed)
@@ -239,6 +244,7 @@ async def node(settings: NodeSettings, ending: Callable[[], bool] = lambda: Fals
             "projector": projector.run,
             "vectors": feed.run,
             "notary": notary.run,
+            "archive": archiving.run,
             "forgetting": eraser.run,
             "registration": partial(keep_registered, desk, tokens),
             "sessions": partial(keep_in_time, desk),

@@ -291,6 +291,7 @@ def _receipt(order: Order, position: int, folded: int) -> JsonObject:
         "vectors": "as they were",
         "embeddings_removed": 0,
         "snapshots_removed": [],
+        "archive": "sealed, as the log is",
         "secrets_destroyed": 0,
         "left_in_clear": [],
     }

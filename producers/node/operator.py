@@ -48,7 +48,14 @@ class Operator:
         return await self.node.health()
 
     async def start(
-        self, kind: StartableJob, *, to: int | datetime | None = None, into: str = "", subject: str = "", by: str = ""
+        self,
+        kind: StartableJob,
+        *,
+        to: int | datetime | None = None,
+        into: str = "",
+        subject: str = "",
+        by: str = "",
+        from_log: bool = False,
     ) -> Job:
         work: Work
         match kind:
@@ -65,7 +72,7 @@ class Operator:
             case "audit":
                 work = self.rebuilds.integrity.audit
             case "verify":
-                work = self.rebuilds.verify
+                work = partial(self.rebuilds.verify, from_log=from_log)
             case "rebuild":
                 work = self.rebuilds.rebuild
         return self.jobs.start(kind, work)

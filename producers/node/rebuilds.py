@@ -16,6 +16,7 @@ from ledger.event import JsonObject
 from ledger.runtime.whole_file import in_place
 from ledger.store.jetstream import JetStreamLedger
 from ledger.store.parked import Parked, ParkedEvents
+from producers.node.archiving import Archiving
 from producers.node.comparison import compared_with
 from producers.node.integrity import Integrity
 from projections.engine.view import Instance, View
@@ -48,6 +49,7 @@ class Rebuilds:
     data: Path
     integrity: Integrity
     parked: ParkedEvents
+    archiving: Archiving
     master: bytes = field(repr=False)
     """The master key of the vault."""
     beside: asyncio.Lock = field(default_factory=asyncio.Lock)
@@ -77,13 +79,17 @@ class Rebuilds:
                 comparison["vectors"] = await mended(self.feed, self.view, self.data / "vectors", await vectors)
         return {**comparison, "swapped": swapped}
 
-    async def verify(self, progress: Progress) -> JsonObject:
-        """Fold from zero into a file of its own, and compare it with the live view."""
-        return await self.undisturbed(partial(self._verify, progress))
+    async def verify(self, progress: Progress, *, from_log: bool = False) -> JsonObject:
+        """Fold from zero into a file of its own, and compare it with the live view.
 
-    async def _verify(self, progress: Progress) -> JsonObject:
+        With `from_log` nothing of the archive is read.
+        """
+        return await self.undisturbed(partial(self._verify, progress, from_log))
+
+    async def _verify(self, progress: Progress, from_log: bool) -> JsonObject:
         async with self.beside, self._vectors_beside() as vectors:
-            async with self.fresh_view(progress, await self.decided()) as (fresh, rebuilt):
+            fresh_view = self.fresh_view(progress, await self.decided(), from_log=from_log)
+            async with fresh_view as (fresh, rebuilt):
                 comparison = await compared_with(self.view.instance, fresh, rebuilt)
             of_vectors = await vectors
             return {**comparison, "vectors": of_vectors, "equal": comparison["equal"] and of_vectors["equal"]}
@@ -99,13 +105,15 @@ class Rebuilds:
             await asyncio.gather(comparing, return_exceptions=True)
 
     @asynccontextmanager
-    async def fresh_view(self, progress: Progress, parked: Parked) -> AsyncIterator[tuple[Instance, Rebuilt]]:
+    async def fresh_view(
+        self, progress: Progress, parked: Parked, *, from_log: bool = False
+    ) -> AsyncIterator[tuple[Instance, Rebuilt]]:
         """A view folded from zero into its own file, at the position of the live view, which is paused meanwhile.
 
         The file is removed unless the body serves it. The caller holds `beside`.
         """
         path = next_file(self.data / "views")
-        rebuilt = await rebuild_in_own_process(self.access, path, None, progress, parked, master=self.master)
+        rebuilt = await self._in_own_process(path, None, progress, parked, from_log=from_log)
         fresh = self.files.open(path)
         try:
             async with self.projector.paused():
@@ -117,6 +125,15 @@ class Rebuilds:
             if self.view.instance is not fresh:
                 fresh.close()
                 discard(path)
+
+    async def _in_own_process(
+        self, path: Path, to: int | None, progress: Progress, parked: Parked, *, from_log: bool = False
+    ) -> Rebuilt:
+        """Fold into a new file, from the archive where there is one; what is damaged there is made anew."""
+        data = self.data if self.archiving.kept and not from_log else None
+        rebuilt = await rebuild_in_own_process(self.access, path, to, progress, parked, master=self.master, data=data)
+        await self.archiving.leave_out(rebuilt.archive.get("damaged", ()))
+        return rebuilt
 
     async def serve(self, fresh: Instance) -> None:
         """Replace the live view with a fresh one, permanently."""
@@ -134,7 +151,7 @@ class Rebuilds:
         position = await position_at(self.ledger, to) if isinstance(to, datetime) else to
         parked = await self.decided()
         with in_place(into) as draft:  # an interrupted replay leaves no file
-            rebuilt = await rebuild_in_own_process(self.access, draft, position, progress, parked, master=self.master)
+            rebuilt = await self._in_own_process(draft, position, progress, parked)
         result = {
             "into": str(into),
             "position": rebuilt.position,
@@ -142,5 +159,6 @@ class Rebuilds:
             "seconds": round(rebuilt.seconds, 3),
             "rate": round(rebuilt.rate, 1),
             "rebuilt": {"digest": rebuilt.digest, "views": rebuilt.views},
+            "archive": rebuilt.archive,
         }
         return {**await self.integrity.certified("replay", result), "digest": rebuilt.digest}

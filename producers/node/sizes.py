@@ -17,7 +17,7 @@ from ledger.event import JsonObject
 from projections.engine.view import View
 from projections.views.events.sizes import event_bytes
 
-DIRECTORIES = ("broker", "views", "vectors", "snapshots")
+DIRECTORIES = ("broker", "archive", "views", "vectors", "snapshots")
 STEP = 200_000
 """Events counted per step."""
 _BLOCK = 512

@@ -67,6 +67,8 @@ class NodeStatus:
             reasons += parking_reasons
         except LedgerError as error:
             reasons += [error.message] if error.message not in reasons else []
+        if of.archiving.trouble is not None:
+            warnings.append(f"the archive is not written: {of.archiving.trouble}")
         return {
             "healthy": not reasons,
             "reasons": reasons,
@@ -81,6 +83,7 @@ class NodeStatus:
             "views": views,
             "embeddings": asdict(feed.backlog.state) if feed.settings.embedding else None,
             "chain": of.integrity.status(),
+            "archive": of.archiving.status() if of.archiving.kept else None,
             "refused": await view.ask(refused_count),
             "versions": {
                 "product": version("knowledge-ledger"),

@@ -48,11 +48,19 @@ class NodeAdmin(Protocol):
         """Stream head, positions of the views, lag in events and seconds, refused events, versions."""
 
     async def start(
-        self, kind: StartableJob, *, to: int | datetime | None = None, into: str = "", subject: str = "", by: str = ""
+        self,
+        kind: StartableJob,
+        *,
+        to: int | datetime | None = None,
+        into: str = "",
+        subject: str = "",
+        by: str = "",
+        from_log: bool = False,
     ) -> Job:
         """Start a job beside the live view. Raises InvalidPayload where `into` cannot be made.
 
         `to` and `into` (a new file) are a replay's, `into` (a directory) a backup's, `subject` and `by` a forgetting's.
+        `from_log` is a verification's: it reads nothing of the archive.
         """
 
     async def prove(self, item_id: str) -> JsonObject:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
@@ -52,7 +52,7 @@ def fold_batch(bench: Workbench, events: list[StoredEvent], parked: Parked = NON
     if len(events) > SMALL or sum(len(event.body) for event in events) > SMALL_BYTES:
         return _fold_many(bench, decode(bench.parser, opened), parked)
     with _fold(bench, opened, parked) as refusals:
-        refusals += fold_few(bench.con, opened.events)
+        refusals += fold_few(bench.con, list(opened.events))
     return _folded(opened, refusals)
 
 
@@ -60,7 +60,7 @@ def fold_decoded(bench: Workbench, decoded: Decoded, parked: Parked = NONE_PARKE
     """Fold a batch that was decoded ahead, as fold_batch would."""
     events, position = decoded.opened.stored, bench.position()
     if events[0].position <= position:
-        return fold_batch(bench, events, parked)
+        return fold_batch(bench, list(events), parked)
     _check_order(position, events)
     return _fold_many(bench, decoded, parked)
 
@@ -70,7 +70,7 @@ def ready(keyring: Keyring, stored: list[StoredEvent], parked: Parked) -> Opened
     return replace(open_events(keyring, withhold(stored, parked)), stored=stored)
 
 
-def _check_order(position: int, events: list[StoredEvent]) -> None:
+def _check_order(position: int, events: Sequence[StoredEvent]) -> None:
     if events[0].position != position + 1 or events[-1].position - position != len(events):
         raise LogGap(
             f"the view is at position {position}, the log goes on with {events[0].position} to "

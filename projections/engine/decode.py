@@ -11,9 +11,11 @@ this one is folded.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
+from operator import attrgetter
 
 import numpy as np
 import pyarrow as pa
@@ -38,6 +40,7 @@ from projections.views.lineage.links import links
 # The parser's memory is bounded, and a body is copied several times on its way into columns.
 _PARSED_AT_ONCE = 16 * 1024 * 1024
 
+_position = attrgetter("position")
 _CHECKS = ["unproven", "documents"]
 _RAW = ("position", "stored_us", "subject", "name", "body")
 
@@ -63,7 +66,23 @@ class Decoded:
 
 def decode(parser: Parser, opened: Opened) -> Decoded:
     """Parse a batch. An invalid event is refused in the result and raises nothing."""
-    events = opened.events
+    return completed(parser, opened, *parse(parser, opened.events))
+
+
+def completed(parser: Parser, opened: Opened, parsed: dict[type[Fact], pa.Table], refused: list[Refusal]) -> Decoded:
+    """A parsed batch with all that follows from its columns."""
+    if not parsed:
+        return Decoded(opened, {}, refused)
+    envelopes = narrow(parsed.values())
+    candidates = None if sets_in(parsed) else as_candidates(parser.rows(CANDIDATES, envelopes=envelopes))
+    return Decoded(opened, parsed, refused, envelopes, candidates, links(parsed))
+
+
+def parse(parser: Parser, events: Sequence[StoredEvent]) -> tuple[dict[type[Fact], pa.Table], list[Refusal]]:
+    """The columns of each fact, in the vocabulary's order, of opened events; and those that are refused.
+
+    What becomes of an event depends on nothing but its own content: the archive keeps these columns.
+    """
     names = [_name_in(event.subject) for event in events]
     unproven: list[StoredEvent] = []
     tables: dict[type[Fact], list[pa.Table]] = {}
@@ -85,12 +104,7 @@ def decode(parser: Parser, opened: Opened) -> Decoded:
         for fact in _occurring(accepted_names):
             rows = _whole(fact, parser.select(_select(fact, "true"), raw=raw))
             tables.setdefault(fact, []).append(rows.drop_columns(_CHECKS))
-    if not tables:
-        return Decoded(opened, {}, refused)
-    parsed = {fact: pa.concat_tables(tables[fact]) for fact in FACTS.values() if fact in tables}
-    envelopes = narrow(parsed.values())
-    candidates = None if sets_in(parsed) else as_candidates(parser.rows(CANDIDATES, envelopes=envelopes))
-    return Decoded(opened, parsed, refused, envelopes, candidates, links(parsed))
+    return {fact: pa.concat_tables(tables[fact]) for fact in FACTS.values() if fact in tables}, refused
 
 
 def _pieces(events: Sequence[StoredEvent]) -> Iterator[tuple[int, int]]:
@@ -117,7 +131,7 @@ def _name_in(subject: str) -> str:
 
 
 def _parse(
-    parser: Parser, events: list[StoredEvent], names: list[str]
+    parser: Parser, events: Sequence[StoredEvent], names: list[str]
 ) -> tuple[dict[type[Fact], pa.Table], list[StoredEvent]]:
     """Parse the batch in DuckDB: the canonical rows, by fact, and the events that the models have to validate."""
     unproven = [event for event, name in zip(events, names, strict=True) if name not in FACTS]
@@ -129,12 +143,11 @@ def _parse(
         readable = [event for event in events if _is_text(event.body)]
         raw = _raw(readable, [_name_in(event.subject) for event in readable])
     parsed: dict[type[Fact], pa.Table] = {}
-    first = events[0].position
     for fact in facts:
         rows = _whole(fact, parser.select(_select(fact, is_canonical(fact)), raw=raw))
         positions = {*rows["unproven"].drop_null().to_pylist(), *_odd_documents(rows)}
         if positions:
-            unproven += [events[position - first] for position in sorted(positions)]
+            unproven += [events[bisect_left(events, at, key=_position)] for at in sorted(positions)]
             rows = rows.filter(pc.invert(pc.is_in(rows["position"], pa.array(positions, pa.int64()))))
         parsed[fact] = rows.drop_columns(_CHECKS)
     return parsed, unproven
@@ -157,7 +170,7 @@ def _is_text(body: bytes) -> bool:
     return True
 
 
-def _raw(events: list[StoredEvent], names: list[str]) -> pa.Table:
+def _raw(events: Sequence[StoredEvent], names: list[str]) -> pa.Table:
     """The events as columns. Raises ArrowInvalid when a body is not UTF-8."""
     return pa.table(
         [

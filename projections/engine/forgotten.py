@@ -22,12 +22,18 @@ from ledger.wire.subjects import SubjectParts, parse_subject
 _HINT = f".{SubjectForgotten.entity()}."
 
 
+def may_be_a_claim(subject: str) -> bool:
+    """False where an event with this subject surely records no forgetting."""
+    return _HINT in subject
+
+
 def unconfirmed(keyring: Keyring, events: Iterable[StoredEvent]) -> list[tuple[StoredEvent, NotOwner]]:
     """The `subject.forgotten` events without their tombstone, each with its error. Confirmed ones notify the keyring.
 
     Raises what the vault raises.
     """
-    claims = [(event, *claim) for event in events if _HINT in event.subject and (claim := _claim(event)) is not None]
+    hinted = [event for event in events if may_be_a_claim(event.subject)]
+    claims = [(event, *claim) for event in hinted if (claim := _claim(event)) is not None]
     if not claims:
         return []
     # Another node may have destroyed a key that this one has cached.

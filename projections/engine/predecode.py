@@ -42,7 +42,7 @@ def fold_ahead(bench: Workbench, ahead: Ahead, parked: Parked) -> Folded:
     try:
         return fold_decoded(bench, ahead, parked)
     except ABOUT_THE_EVENT:
-        return fold_strictly(bench, ahead.opened.stored, parked)
+        return fold_strictly(bench, list(ahead.opened.stored), parked)
 
 
 def together(pieces: Sequence[Ahead]) -> Ahead:
@@ -73,5 +73,5 @@ def together(pieces: Sequence[Ahead]) -> Ahead:
     return Decoded(opened, parsed, refused, narrow(parsed.values()), candidates, lineage)
 
 
-def _stored(piece: Ahead) -> list[StoredEvent]:
+def _stored(piece: Ahead) -> Sequence[StoredEvent]:
     return piece if isinstance(piece, list) else piece.opened.stored

@@ -28,8 +28,9 @@ def version_of(files: Iterable[tuple[str, bytes]]) -> int:
     return int.from_bytes(found.digest()[:4], "big") >> 1
 
 
-def _files() -> Iterable[tuple[str, bytes]]:
-    for name in SOURCES:
+def files_of(sources: Iterable[str]) -> Iterable[tuple[str, bytes]]:
+    """Names and contents of the files of these modules and packages."""
+    for name in sources:
         spec = find_spec(name)
         assert spec is not None
         assert spec.origin is not None
@@ -38,4 +39,4 @@ def _files() -> Iterable[tuple[str, bytes]]:
             yield f"{name}/{path.relative_to(origin.parent).as_posix()}", path.read_bytes()
 
 
-SCHEMA_VERSION = version_of(_files())
+SCHEMA_VERSION = version_of(files_of(SOURCES))

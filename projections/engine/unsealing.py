@@ -16,7 +16,7 @@ a hostile event can only get itself refused, and never causes a request that the
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -61,8 +61,8 @@ class Opened:
     `erased` has, by position, the places of the values in an event whose key is destroyed.
     """
 
-    events: list[StoredEvent]
-    stored: list[StoredEvent]
+    events: Sequence[StoredEvent]
+    stored: Sequence[StoredEvent]
     failed: dict[int, tuple[str, str]]
     erased: dict[int, list[str]] = field(default_factory=dict)
 
@@ -92,14 +92,15 @@ class Sealed:
 
 
 def open_events(keyring: Keyring, events: list[StoredEvent]) -> Opened:
-    """Open the sealed values in consecutive events.
+    """Open the sealed values in events, which ascend by position.
 
     Raises what the vault raises (BrokerUnavailable, WrongMasterKey): then nothing may be folded. An invalid event
     raises nothing.
     """
-    opened, sealed, failed = list(events), list[Sealed](), dict[int, tuple[str, str]]()
-    written = list[sealed_as_written.Written]()
     first = events[0].position if events else 0
+    opened = {event.position - first: event for event in events}
+    sealed, failed = list[Sealed](), dict[int, tuple[str, str]]()
+    written = list[sealed_as_written.Written]()
 
     def fails(event: StoredEvent, error: LedgerError) -> None:
         failed[event.position] = (error.code, error.message)
@@ -154,7 +155,7 @@ def open_events(keyring: Keyring, events: list[StoredEvent]) -> Opened:
             one=next(iter(missing)),
             first=min(missing.values()),
         )
-    return Opened(opened, events, failed, erased)
+    return Opened(list(opened.values()), events, failed, erased)
 
 
 def sealed_in(event: StoredEvent) -> Sealed | None:

@@ -68,6 +68,11 @@ class Instance:
         if any(entity_of(event.subject) == "knowledge" for event in events):
             self.items_position = position
 
+    def caught_up(self) -> None:
+        """Record what was folded by catching up, from the file itself."""
+        self.position, self.stored_us = checkpoint_of(self.con)
+        self.items_position = self.position
+
     def close(self) -> None:
         """Close the file."""
         self.bench.close()

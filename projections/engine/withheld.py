@@ -6,6 +6,8 @@ one of the event itself, with the reason for which it was parked.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from kledger.contract.errors import UnfoldableEvent
 from ledger.event import StoredEvent
 from ledger.store.parked import Parked, fingerprint_of
@@ -19,7 +21,7 @@ def withhold(events: list[StoredEvent], parked: Parked) -> list[StoredEvent]:
     return [event._replace(subject="", body=b"") if _is_parked(event, parked) else event for event in events]
 
 
-def named(refusals: list[Refusal], events: list[StoredEvent], parked: Parked) -> list[Refusal]:
+def named(refusals: list[Refusal], events: Sequence[StoredEvent], parked: Parked) -> list[Refusal]:
     """The refusals, with those of blanked events replaced; `events` are consecutive and as the log has them."""
     if not parked:
         return refusals

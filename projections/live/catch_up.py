@@ -1,5 +1,6 @@
 """Catch-up: a pipeline of three stages (read, decode, fold), each with its own thread, for a long piece of the log.
 
+What is in the archive is read there, decoded; the log is read for the rest, and for segments that are not believed.
 Events that were read while the other stages were busy form one batch, up to a limit: large batches need fewer
 statements an event. Towards the end the batches get smaller, so that all stages stay busy.
 """
@@ -9,17 +10,24 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager
+
+import structlog
 
 from kledger.contract.errors import LedgerError
+from ledger.archive.segments import Segment
 from ledger.event import StoredEvent
 from ledger.store.parked import NONE_PARKED, Parked
 from ledger.stream import Ledger
+from projections.archive.reading import Archive
 from projections.engine.batch import Folded
 from projections.engine.predecode import Ahead, decode_ahead, fold_ahead
 from projections.engine.view import View
 from projections.fold_kit.parser import Parser
+
+log = structlog.get_logger(__name__)
 
 # Events in one read; reads ahead; the most events and bytes in a batch.
 _LIST = 12_288
@@ -28,6 +36,9 @@ _BATCH = 49_152
 _BATCH_BYTES = 64 * 1024 * 1024
 # Towards the end a batch is half of what is left, down to this.
 _LAST_BATCHES = 24_576
+
+Lists = asyncio.Queue[list[StoredEvent] | LedgerError | None]
+"""Lists of events that are read ahead, then None, or the error that ended the reading."""
 
 
 async def catch_up(
@@ -38,17 +49,19 @@ async def catch_up(
     parked: Parked = NONE_PARKED,
     *,
     checkpoint_every: int | None = None,
+    archive: Archive | None = None,
 ) -> int:
     """Fold everything up to position `to` and stop there; returns how many events were refused.
 
-    `progress` is called with the position and the rate in events a second. A CHECKPOINT of the file is done after every
-    `checkpoint_every` events; the file must have no readers then. Raises LogGap, BrokerUnavailable, and UnfoldableEvent
-    for an event that cannot be folded and is not in `parked`.
+    What is in `archive` is read there. `progress` is called with the position and the rate in events a second. A
+    CHECKPOINT of the file is done after every `checkpoint_every` events; the file must have no readers then. Raises
+    LogGap, BrokerUnavailable, and UnfoldableEvent for an event that cannot be folded and is not in `parked`.
     """
     started, first, refused = time.monotonic(), view.position, 0
     checkpointed = first
     bench, loop = view.instance.bench, asyncio.get_running_loop()
-    lists: asyncio.Queue[list[StoredEvent] | LedgerError | None] = asyncio.Queue(_LISTS_AHEAD)
+    if archive is not None and (archive.last <= first or not await _is_of(archive, ledger, to)):
+        archive = None
     batches: asyncio.Queue[Ahead | Exception | None] = asyncio.Queue(1)  # decoded while another one is folded
     with (
         ThreadPoolExecutor(1, "view-writer") as writer,
@@ -56,18 +69,33 @@ async def catch_up(
         contextlib.closing(Parser()) as parser,
     ):
 
-        async def decoding_on() -> None:
-            try:
-                while events := await _gathered(lists, to):
+        async def from_archive(part: Segment) -> bool:
+            assert archive is not None  # _next_part found the part in it
+            decoded = await loop.run_in_executor(decoder, archive.decoded, parser, bench.keyring, part, parked)
+            if decoded is not None:
+                await batches.put(decoded)
+            return decoded is not None
+
+        async def from_log(part: Segment) -> None:
+            async with _reading(ledger, part) as lists:
+                while events := await _gathered(lists, part.last):
                     await batches.put(
                         await loop.run_in_executor(decoder, decode_ahead, parser, bench.keyring, events, parked)
                     )
+
+        async def decoding_on() -> None:
+            try:
+                at = first + 1
+                while at <= to:
+                    part, archived = _next_part(archive, at, to)
+                    if not archived or not await from_archive(part):
+                        await from_log(part)
+                    at = part.last + 1
             except Exception as error:  # raised again where the batch would have been folded
                 await batches.put(error)
             else:
                 await batches.put(None)
 
-        reading = asyncio.create_task(_read_ahead(ledger, first + 1, to, lists))
         decoding = asyncio.create_task(decoding_on())
         try:
             while (decoded := await batches.get()) is not None:
@@ -81,18 +109,53 @@ async def catch_up(
                     await loop.run_in_executor(writer, bench.run, "CHECKPOINT")
                 progress(folded.position, (folded.position - first) / max(time.monotonic() - started, 1e-9))
         finally:
-            for task in (reading, decoding):
-                task.cancel()
-            await asyncio.gather(reading, decoding, return_exceptions=True)
+            decoding.cancel()
+            await asyncio.gather(decoding, return_exceptions=True)
             # A thread may be waiting for the vault, which answers on this loop: do not block it.
             await asyncio.to_thread(decoder.shutdown)
             await asyncio.to_thread(writer.shutdown)
     return refused
 
 
-async def _read_ahead(
-    ledger: Ledger, start: int, to: int, lists: asyncio.Queue[list[StoredEvent] | LedgerError | None]
-) -> None:
+def _next_part(archive: Archive | None, at: int, to: int) -> tuple[Segment, bool]:
+    """The next events to read, from position `at` on, and whether they are in the archive."""
+    segment = archive.at(at) if archive is not None else None
+    if segment is None or segment.first > to:
+        return Segment(at, to), False
+    if segment.first > at:
+        return Segment(at, segment.first - 1), False
+    return Segment(at, min(segment.last, to)), True
+
+
+async def _is_of(archive: Archive, ledger: Ledger, to: int) -> bool:
+    """Whether the archive is one of this log: it has the last event that is in both.
+
+    Raises BrokerUnavailable, LogGap.
+    """
+    if not (last := min(archive.last, to)):
+        return False
+    async with contextlib.aclosing(ledger.read(last, batch=1)) as lists:
+        async for events in lists:
+            if archive.is_of(events[0]):
+                return True
+            log.warning("the archive is not read: the log has another event where it ends", position=last)
+            return False
+    return False
+
+
+@asynccontextmanager
+async def _reading(ledger: Ledger, part: Segment) -> AsyncIterator[Lists]:
+    """The events of a part of the log, read ahead."""
+    lists: Lists = asyncio.Queue(_LISTS_AHEAD)
+    reading = asyncio.create_task(_read_ahead(ledger, part.first, part.last, lists))
+    try:
+        yield lists
+    finally:
+        reading.cancel()
+        await asyncio.gather(reading, return_exceptions=True)
+
+
+async def _read_ahead(ledger: Ledger, start: int, to: int, lists: Lists) -> None:
     """Put events up to position `to` into the queue, then None; or the error that ended the reading."""
     try:
         async with contextlib.aclosing(ledger.read(start, batch=_LIST)) as batches:
@@ -106,7 +169,7 @@ async def _read_ahead(
         await lists.put(None)
 
 
-async def _gathered(lists: asyncio.Queue[list[StoredEvent] | LedgerError | None], to: int) -> list[StoredEvent]:
+async def _gathered(lists: Lists, to: int) -> list[StoredEvent]:
     """All events that are in the queue, as one batch; an empty list at the end. Raises what ended the reading."""
     events: list[StoredEvent] = []
     size = 0

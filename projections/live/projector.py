@@ -22,6 +22,7 @@ from ledger.event import StoredEvent
 from ledger.runtime.log_once import Outage
 from ledger.store.parked import NONE_PARKED, Parked, ParkedEvents
 from ledger.stream import Ledger
+from projections.archive.reading import Archive
 from projections.engine.batch import SMALL, Folded
 from projections.engine.parking import fold_strictly, park
 from projections.engine.predecode import decode_ahead, fold_ahead, together
@@ -29,6 +30,7 @@ from projections.engine.same_log import check_same_log
 from projections.engine.view import Instance, View
 from projections.fold_kit.parser import Parser
 from projections.fold_kit.workbench import Workbench
+from projections.live.catch_up import catch_up
 from projections.live.gathering import Arriving, Batch, gathered
 
 T = TypeVar("T")
@@ -63,6 +65,8 @@ class Projector:
         """Why the view does not move at present; None while it does."""
         self.folded: Callable[[list[StoredEvent], float], None] = lambda _events, _seconds: None
         """Called with each batch after it is folded, and with the seconds that this took."""
+        self.archive: Callable[[], Archive | None] = lambda: None
+        """Opens the archive: what it has of the log is read there while the view is far behind."""
         self.reopen: Callable[[], Awaitable[None]] | None = None
         """Called where DuckDB has invalidated the open file; has to serve the view from a working one."""
 
@@ -72,6 +76,7 @@ class Projector:
         while True:
             try:
                 await check_same_log(self._ledger, self._view)
+                await self._read_archive()
                 reading = self._ledger.read(self._view.position + 1, follow=True, batch=BATCH)
                 async with contextlib.aclosing(Arriving(reading, BATCH)) as arriving:
                     while True:
@@ -94,6 +99,22 @@ class Projector:
                 self._outage.met(self.trouble.message, position=self._view.position, cause=repr(error)[:500])
                 await asyncio.sleep(pause)
                 pause = min(pause * 2, _LONGEST_PAUSE)
+
+    async def _read_archive(self) -> None:
+        """Fold what is in the archive and not in the view, in steps. Raises what catch_up raises."""
+        archive = await asyncio.to_thread(self.archive)
+        while archive is not None and self._view.position < archive.last:
+            async with self._turn:
+                instance = self._view.instance
+                to = min(archive.last, instance.position + CHECKPOINT_EVERY_EVENTS)
+                try:
+                    await catch_up(self._ledger, self._view, to, parked=self._parked_now(), archive=archive)
+                finally:
+                    instance.caught_up()
+                    await self._view.moved()
+                log.info("the view is folded from the archive", position=instance.position, read=archive.events)
+                self._since_checkpoint += CHECKPOINT_EVERY_EVENTS
+                await self._checkpoint(instance)
 
     async def _recover(self, position: int, error: Exception) -> LedgerError | None:
         """Reopen the file or park the event. None when folding may go on at once, else the error to report."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from pathlib import Path
 
@@ -27,6 +27,7 @@ from ledger.store.jetstream import JetStreamLedger
 from ledger.store.parked import NONE_PARKED, Parked, read_told
 from ledger.store.parked import as_json as decisions_as_json
 from ledger.stream import Ledger
+from projections.archive.reading import Archive
 from projections.engine.digest import digests, state_digest
 from projections.engine.duckdb import open_new_view
 from projections.engine.view import Instance, View
@@ -50,6 +51,8 @@ class Rebuilt:
     digest: str
     views: JsonObject
     """`rows` and `digest` of each relation that follows from the log."""
+    archive: JsonObject = field(default_factory=dict)
+    """`events` that were read from the archive, and what was `damaged` there; empty where only the log was read."""
 
 
 async def rebuild_into(
@@ -60,8 +63,11 @@ async def rebuild_into(
     parked: Parked = NONE_PARKED,
     *,
     keyring: Keyring | None = None,
+    archive: Archive | None = None,
 ) -> Rebuilt:
     """Fold the log from its start up to position `to` (None: the head as it is now) into a new file.
+
+    What `archive` has is read there instead of in the log.
 
     `progress` is called with position, last position and events a second. Raises InvalidPayload when the file exists
     or `to` is beyond the head, LogGap, BrokerUnavailable, and UnfoldableEvent for an event that cannot be folded and
@@ -81,6 +87,7 @@ async def rebuild_into(
             lambda at, rate: progress(at, last, rate),
             parked,
             checkpoint_every=CHECKPOINT_EVERY,
+            archive=archive,
         )
         view.instance.con.execute("CHECKPOINT")
         seconds = time.monotonic() - started
@@ -91,7 +98,8 @@ async def rebuild_into(
         raise
     view.close()
     views = {name: asdict(part) for name, part in parts.items()}
-    return Rebuilt(last, last, refused, seconds, last / max(seconds, 1e-9), state_digest(parts), views)
+    read = {} if archive is None else {"events": archive.events, "damaged": archive.damaged}
+    return Rebuilt(last, last, refused, seconds, last / max(seconds, 1e-9), state_digest(parts), views, read)
 
 
 def _new_view(path: Path) -> duckdb.DuckDBPyConnection:
@@ -120,10 +128,12 @@ async def rebuild_in_own_process(
     parked: Parked = NONE_PARKED,
     *,
     master: bytes = b"",
+    data: Path | None = None,
 ) -> Rebuilt:
     """rebuild_into, in a subprocess. Raises what rebuild_into raises; cancelling ends the process.
 
-    The `master` key lets it read keys from the vault.
+    The `master` key lets it read keys from the vault. `data` is the node's directory, whose archive is read; without
+    it nothing but the log is.
     """
     order: JsonObject = {
         "broker": access_told(access, "reader", *(("node",) if master else ())),
@@ -131,6 +141,7 @@ async def rebuild_in_own_process(
         "to": to,
         "parked": decisions_as_json(parked.values()),
         "master": master.hex(),
+        "archive": str(data) if data is not None else None,
     }
     result = await in_own_process("projections.live.rebuild", order, progress)
     return Rebuilt(**result)
@@ -146,7 +157,9 @@ async def _rebuild(order: JsonObject, progress: Progress) -> JsonObject:
             stack.push_async_callback(vault.close)
             keyring = Keyring.over(vault, asyncio.get_running_loop())
         path, parked = Path(order["path"]), read_told(order["parked"])
-        return asdict(await rebuild_into(ledger, path, order["to"], progress, parked, keyring=keyring))
+        archive = Archive(Path(order["archive"])) if order["archive"] else None
+        rebuilt = await rebuild_into(ledger, path, order["to"], progress, parked, keyring=keyring, archive=archive)
+        return asdict(rebuilt)
 
 
 if __name__ == "__main__":

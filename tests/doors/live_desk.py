@@ -99,9 +99,17 @@ class Operated:
         return {"head": 0}
 
     async def start(
-        self, kind: StartableJob, *, to: int | datetime | None = None, into: str = "", subject: str = "", by: str = ""
+        self,
+        kind: StartableJob,
+        *,
+        to: int | datetime | None = None,
+        into: str = "",
+        subject: str = "",
+        by: str = "",
+        from_log: bool = False,
     ) -> Job:
-        self.asked.append((kind, *filter(None, (to, into, subject, by if subject else ""))))
+        stated = (to, into, subject, by if subject else "", "from the log" if from_log else "")
+        self.asked.append((kind, *filter(None, stated)))
         job = Job(f"{kind}-{len(self.asked)}", kind)
         self.jobs[job.id] = job
         return job

@@ -31,6 +31,8 @@ def install(argv: list[str]) -> None:
         _in_vectors(_Points("vectors"))
     elif "projections.live.rebuild" in argv:
         _in_folds(_Points("rebuild"))
+    elif "projections.archive.process" in argv:
+        _in_the_archive(_Points("archive"))
     else:
         points = _Points("node")
         _in_folds(points)
@@ -123,7 +125,7 @@ def _in_appends(points: _Points) -> None:
 def _in_the_node(points: _Points) -> None:
     from ledger.broker.server import EmbeddedServer
     from ledger.store.parked import ParkedEvents
-    from producers.node import rebuilds
+    from producers.node import archiving, rebuilds
     from projections.engine.view import View
     from projections.live import projector
     from projections.live.view_file import LiveFiles
@@ -131,6 +133,7 @@ def _in_the_node(points: _Points) -> None:
     from projections.vectors.feed import VectorFeed
 
     projector.CHECKPOINT_EVERY_EVENTS = 40  # in tests there are never as many as in earnest
+    archiving.LOOK_SECONDS = 0.2
     points.around(View, "moved", before="view.moving", after="view.moved")
     points.around(projector.Projector, "_checkpoint", before="checkpoint.begun", after="checkpoint.done")
     points.around(VectorClient, "index", before="vectors.asked", after="vectors.answered")
@@ -165,6 +168,19 @@ def _in_vectors(points: _Points) -> None:
     points.around(EdgeStore, "close_version", before="close.begun", after="close.done")
     points.around(EdgeStore, "set_checkpoint", before="flush.begun", after="flush.done")
     points.around(edge, "replace_file", before="flush.flushed")
+
+
+def _in_the_archive(points: _Points) -> None:
+    from ledger.archive import events, segments
+    from ledger.archive.event_file import SegmentWriter
+    from projections.archive import columns, writing
+
+    points.around(SegmentWriter, "close", before="events.begun", after="events.file")
+    points.around(events, "write_manifest", after="events.signed")
+    points.around(segments, "_sync", after="synced")
+    points.around(writing, "write_events", after="events.written")
+    points.around(columns, "write_manifest", before="columns.files", after="columns.signed")
+    points.around(writing, "write_columns", before="columns.begun", after="columns.written")
 
 
 def _deliver_badly(chance: random.Random) -> None:

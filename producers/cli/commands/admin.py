@@ -23,7 +23,7 @@ from producers.cli.session import AUDIT, NODE, WRITTEN, Answer, Session, as_oper
 from producers.operations.admin.table_files import FileForm, encoded, is_number
 
 if TYPE_CHECKING:
-    from kledger.answers.admin import ChainStatus, Job, NodeSizes
+    from kledger.answers.admin import ArchiveStatus, ChainStatus, Job, NodeSizes
     from kledger.contract.words import StartableJob
 
 
@@ -62,6 +62,7 @@ def status(session: Session) -> Answer:
         ("broker", stream.get("url") or "unknown"),
         ("refused", f"{state['refused']:,}"),
         ("signed", _signed(state.get("chain"))),
+        *(("archived", each) for each in _archived(state.get("archive"))),
         ("up for", f"{state['uptime_seconds']:.0f} s"),
         ("versions", ", ".join(f"{name} {number}" for name, number in state["versions"].items())),
     )
@@ -127,6 +128,7 @@ def rebuild(session: Session) -> Answer:
             ("rebuilt", _digest(outcome["rebuilt"])),
             ("digests", equality(outcome["equal"])),
             *_vectors(outcome),
+            *_damage(outcome),
             ("swapped", "yes" if outcome["swapped"] else "no"),
             ("certificate", outcome.get("certificate") or "none"),
         )
@@ -140,6 +142,9 @@ def verify(
         tuple[Path, Path] | None,
         typer.Option(metavar="A B", help="Compare the certificates of two rebuilds instead.", show_default=False),
     ] = None,
+    from_log: Annotated[
+        bool, typer.Option("--from-log", help="Read the log alone, nothing of the archive.", show_default=False)
+    ] = False,
 ) -> Answer:
     """Fold from zero and compare with the live views and vectors, naming what differs; changes nothing.
 
@@ -149,13 +154,14 @@ def verify(
     """
     if certificates is not None:
         return compared_certificates(certificates)
-    outcome = run_job(session, "verify")
+    outcome = run_job(session, "verify", from_log=from_log)
     views = table("view", "rows", "live", "replayed", "", right=("rows",))
     for view in outcome["views"]:
         digests = (_digest(view["live"])[-16:], _digest(view["replayed"])[-16:])  # the leading digits are mostly zeros
         views.add_row(plain(view["view"]), plain(view["rows"]), *digests, equality(view["equal"]))
     equal = all(view["equal"] for view in outcome["views"])
-    verdict = facts(("views", equality(equal)), *_vectors(outcome), ("position", f"{outcome['position']:,}"))
+    position = ("position", f"{outcome['position']:,}")
+    verdict = facts(("views", equality(equal)), *_vectors(outcome), *_damage(outcome), position)
     return Answer(outcome, Group(views, verdict, *_differences(outcome)), ok=bool(outcome["equal"]))
 
 
@@ -346,6 +352,23 @@ def _signed(chain: ChainStatus | None) -> str:
     return (
         f"up to position {certified['position']:,} at {short_time(certified['time'])}" if certified else "nothing yet"
     )
+
+
+def _archived(archive: ArchiveStatus | None) -> Iterator[str]:
+    """How far the archive is, and each trouble with it; nothing while it is empty."""
+    if archive is None:
+        return
+    if archive["segments"]:
+        yield f"up to position {archive['position']:,}, {archive['bytes']:,} bytes"
+    yield from (f"made anew: {each['file']}: {each['reason']}" for each in archive["damaged"])
+    if archive["trouble"]:
+        yield f"not more: {archive['trouble']}"
+
+
+def _damage(outcome: dict[str, Any]) -> Iterator[tuple[str, RenderableType]]:
+    """What of the archive was left out, and is made anew."""
+    for each in (outcome.get("archive") or {}).get("damaged", ()):
+        yield "archive", words(f"{each['file']} is not read: {each['reason']}", "yellow")
 
 
 def _digest(digest: Any) -> str:

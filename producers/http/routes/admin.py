@@ -23,7 +23,14 @@ from kledger.answers.admin import (
     WhoAmI,
 )
 from kledger.answers.models import ModelsOfNode
-from kledger.requests.admin import BackupRequest, ForgetRequest, ProveRequest, ReplayRequest, SqlRequest
+from kledger.requests.admin import (
+    BackupRequest,
+    ForgetRequest,
+    ProveRequest,
+    ReplayRequest,
+    SqlRequest,
+    VerifyRequest,
+)
 from producers.http.answers import Json, ReadJson, documented, shape
 from producers.http.identity import who
 from producers.http.parameters import Fresh, Who, moment_or_position
@@ -62,10 +69,10 @@ def _admin(desk: Desk) -> APIRouter:
         """Fold the log again beside the live view, and swap."""
         return Json(await admin.start(desk, caller, "rebuild"), 202)
 
-    @router.post("/verify", status_code=202, responses=documented(Job, 403, status=202))
-    async def verify(caller: Who) -> Json:
+    @router.post("/verify", status_code=202, responses=documented(Job, 400, 403, status=202))
+    async def verify(caller: Who, body: VerifyRequest | None = None) -> Json:
         """Fold the log from zero and compare with the live view."""
-        return Json(await admin.start(desk, caller, "verify"), 202)
+        return Json(await admin.start(desk, caller, "verify", from_log=bool(body and body.from_log)), 202)
 
     @router.post("/snapshot", status_code=202, responses=documented(Job, 403, status=202))
     async def snapshot(caller: Who) -> Json:

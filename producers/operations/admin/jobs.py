@@ -45,6 +45,7 @@ async def start(
     to: int | datetime | None = None,
     into: str = "",
     subject: str = "",
+    from_log: bool = False,
 ) -> Job:
     """Start a job; `job` reports its progress. Raises NotOwner, InvalidPayload."""
     require_operator(caller)
@@ -52,7 +53,7 @@ async def start(
         require_person(subject)
     if kind in ("replay", "backup"):
         _require_absolute(into)
-    return await desk.admin.start(kind, to=to, into=into, subject=subject, by=NOBODY)
+    return await desk.admin.start(kind, to=to, into=into, subject=subject, by=NOBODY, from_log=from_log)
 
 
 def _require_absolute(into: str) -> None:

@@ -27,6 +27,8 @@ from tests.journeys.running_node import ROOT, RunningNode, caught_up, head, runn
 INJECT = Path(__file__).parents[1] / "inject"
 POINTS_A_LOG = 20
 """After so many points the log begins anew, so that replaying it stays short."""
+ARCHIVE_EVENTS = "30"
+"""Events in a segment of the archive, so that there are many."""
 REACHED_WITHIN = 20.0
 PATIENCE = 300.0
 """Seconds for what always comes, however busy the machine is."""
@@ -83,6 +85,7 @@ class Life:
                 "FAULT_ARMED": str(self.armed),
                 "FAULT_DATA": str(self.data),
                 "FAULT_POISON": str(self.active),
+                "KLEDGER_ARCHIVE_EVENTS": ARCHIVE_EVENTS,
                 "KLEDGER_MASTER_KEY": MASTER_KEY,
                 "FAULT_SEED": str(self._chance.randrange(2**32)),
             }
@@ -164,7 +167,7 @@ def _outcome(life: Life, point: Point, chance: random.Random) -> Outcome:
     for left in life.armed.glob("*.*"):
         left.unlink()
     with life.node.client(timeout=PATIENCE) as client:
-        broken = broken_promises(client, life.node.access, life.work, life.poisoned)
+        broken = broken_promises(client, life.node.access, life.work, life.poisoned, life.data)
         events = head(client)
     if (life.armed / VIOLATION).exists():
         broken.append((life.armed / VIOLATION).read_text())

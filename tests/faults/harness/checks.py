@@ -16,6 +16,7 @@ from ledger.privacy.keyring import Keyring
 from ledger.privacy.vault_jetstream import JetStreamVault
 from ledger.store.jetstream import JetStreamLedger
 from ledger.store.parked import ParkedEvents
+from projections.archive.reading import Archive
 from projections.engine.digest import RELATIONS, RelationDigest, digests, rows_as_text
 from projections.engine.duckdb import open_view
 from projections.engine.view import Instance, View
@@ -52,7 +53,7 @@ def live_digests(client: LedgerClient) -> tuple[int, dict[str, RelationDigest]]:
     }
 
 
-async def _replayed(access: BrokerAccess, to: int) -> View:
+async def _replayed(access: BrokerAccess, to: int, archive: Archive | None = None) -> View:
     ledger = await JetStreamLedger.connect(access, role="reader", name="replay")
     parked = ParkedEvents(await BrokerConnection.open(access, "node", name="replay-parked"))
     try:
@@ -60,7 +61,7 @@ async def _replayed(access: BrokerAccess, to: int) -> View:
         vault = await JetStreamVault.open(access, bytes.fromhex(MASTER_KEY), name="replay-vault")
         view = View(Instance(open_view(None), keyring=Keyring.over(vault, asyncio.get_running_loop())))
         try:
-            await catch_up(ledger, view, to, parked=parked.parked)
+            await catch_up(ledger, view, to, parked=parked.parked, archive=archive)
         finally:
             await vault.close()
         return view
@@ -69,16 +70,22 @@ async def _replayed(access: BrokerAccess, to: int) -> View:
         await ledger.close()
 
 
-def broken_promises(client: LedgerClient, access: BrokerAccess, work: Workload, poisoned: int) -> list[str]:
-    """What is wrong with a node that is caught up and at rest; nothing, if all is well."""
+def broken_promises(
+    client: LedgerClient, access: BrokerAccess, work: Workload, poisoned: int, data: Path | None = None
+) -> list[str]:
+    """What is wrong with a node that is caught up and at rest; nothing, if all is well. `data` has its archive."""
     found: list[str] = list(work.moved)
     position, live = live_digests(client)
-    replay = asyncio.run(_replayed(access, position))
-    try:
-        differ = [relation for relation, digest in digests(replay.instance.con).items() if live[relation] != digest]
-        found += [f"{relation} is not what a replay of {position} events gives" for relation in differ]
-    finally:
-        replay.close()
+    archives = [None] if data is None else [None, Archive(data)]
+    for archive in archives:
+        replay = asyncio.run(_replayed(access, position, archive))
+        try:
+            differ = [relation for relation, digest in digests(replay.instance.con).items() if live[relation] != digest]
+            by = "a replay" if archive is None else f"a replay with {archive.events} events of the archive"
+            found += [f"{relation} is not what {by} of {position} events gives" for relation in differ]
+        finally:
+            replay.close()
+        found += [f"the archive is damaged: {each}" for each in (archive.damaged if archive else ())]
     kept: dict[str, list[int]] = {}
     for entity_id, at in client.sql("SELECT entity_id, position FROM events WHERE type = 'knowledge.saved'")["rows"]:
         kept.setdefault(entity_id, []).append(at)

@@ -48,6 +48,14 @@ _STEPS = (
     ("node", REBUILD, ("swap.rebuilt", "swap.compared", "swap.pointed", "swap.done"), ("self", "broker", "all"), 1),
     ("node", POISON, ("park.begun", "park.decided"), ("self", "broker", "all"), 1),
     ("node", RESTART, ("start.broker", "start.view", "start.vectors"), ("self", "broker", "all"), 1),
+    (
+        "archive",
+        WRITES,
+        ("events.begun", "events.file", "events.signed", "synced", "events.written"),
+        ("self", "node", "broker", "all"),
+        2,
+    ),
+    ("archive", WRITES, ("columns.begun", "columns.files", "columns.signed", "columns.written"), ("self", "all"), 2),
     ("any", SOON, ("moment",), ("node", "broker", "vectors", "all"), 1),
 )
 

@@ -9,7 +9,10 @@ from __future__ import annotations
 import os
 import sys
 
-_OURS = ("producers.cli.main", "projections.live.rebuild", "projections.vectors.process")
+_OURS = (
+    *("producers.cli.main", "projections.archive.process", "projections.live.rebuild"),
+    "projections.vectors.process",
+)
 
 if "FAULT_ROOT" in os.environ and any(module in sys.orig_argv for module in _OURS):
     sys.path.insert(0, os.environ["FAULT_ROOT"])

@@ -1,4 +1,4 @@
-"""Backup segment: one zstd Parquet file of events, lossless and readable with DuckDB.
+"""Event file: one zstd Parquet file of events, of the archive or of a backup; lossless and readable with DuckDB.
 
 Columns: `position`, `stored_ns` (nanoseconds since 1970, UTC), `subject`, `message_id`, `body`, and `leaf`, the
 event's hash in the chain. A body or message id that is not UTF-8 (a foreign client may send any bytes) is in
@@ -12,14 +12,14 @@ import hashlib
 import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from ledger.event import StoredEvent
 from ledger.integrity.chain import HASH_BYTES
 
+# pyarrow.parquet is loaded by what reads or writes a file: an idle node does neither.
 SCHEMA = pa.schema(
     [
         pa.field("position", pa.int64(), nullable=False),
@@ -39,7 +39,7 @@ _READ_EVENTS = 2_000
 
 
 class BackupEvent(NamedTuple):
-    """One event of a backup with its leaf."""
+    """One event of a file with its leaf."""
 
     event: StoredEvent
     leaf: bytes
@@ -49,6 +49,8 @@ class SegmentWriter:
     """Writes events into one new file, readable by its owner alone; `close` syncs it to disk."""
 
     def __init__(self, path: Path) -> None:
+        import pyarrow.parquet as pq
+
         path.unlink(missing_ok=True)
         self.path = path
         self._file = os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb")
@@ -122,14 +124,20 @@ def _text_or_bytes(value: bytes) -> tuple[str | None, bytes | None]:
 
 def read_segment(path: Path) -> Iterator[list[BackupEvent]]:
     """The events of one file, in lists. Raises OSError, pyarrow.ArrowException, ValueError when it is damaged."""
+    import pyarrow.parquet as pq
+
     with pq.ParquetFile(path, pre_buffer=False) as file:
         if not file.schema_arrow.equals(SCHEMA):
-            raise ValueError("it does not have the columns of a backup")
+            raise ValueError("it does not have the columns of an event file")
         for batch in file.iter_batches(_READ_EVENTS, use_threads=False):
             yield [_event(*row) for row in zip(*(column.to_pylist() for column in batch.columns), strict=True)]
 
 
-def _event(
+def _event(*row: Any) -> BackupEvent:
+    return BackupEvent(_stored(*row[:-1]), row[-1])
+
+
+def _stored(
     position: int,
     stored_ns: int,
     subject: str,
@@ -137,12 +145,26 @@ def _event(
     body: str | None,
     message_id_bytes: bytes | None,
     body_bytes: bytes | None,
-    leaf: bytes,
-) -> BackupEvent:
+) -> StoredEvent:
     if message_id is None:
         message_id = (message_id_bytes or b"").decode("utf-8", "surrogateescape")
     content = body.encode() if body is not None else body_bytes or b""
-    return BackupEvent(StoredEvent(position, stored_ns, subject, content, message_id), leaf)
+    return StoredEvent(position, stored_ns, subject, content, message_id)
+
+
+def events_of(content: bytes) -> pa.Table:
+    """All columns but the leaves of a whole file. Raises pyarrow.ArrowException, ValueError when it is damaged."""
+    import pyarrow.parquet as pq
+
+    with pq.ParquetFile(pa.BufferReader(content), pre_buffer=False) as file:
+        if not file.schema_arrow.equals(SCHEMA):
+            raise ValueError("it does not have the columns of an event file")
+        return file.read(columns=[name for name in SCHEMA.names if name != "leaf"], use_threads=False)
+
+
+def events_in(rows: pa.Table) -> list[StoredEvent]:
+    """The events of some rows of `events_of`."""
+    return [_stored(*row) for row in zip(*(column.to_pylist() for column in rows.columns), strict=True)]
 
 
 def file_digest(path: Path) -> str:

@@ -1,0 +1,1 @@
+"""Archive: the signed part of the log as Parquet files, segment by segment, beside the stream."""

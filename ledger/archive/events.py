@@ -1,0 +1,95 @@
+"""Events of a segment: written as the log has them, where their leaves are those that the notary signed.
+
+A segment is believed when a key of this node signed its manifest, the file has the digest that stands in it, and the
+leaves in it are those of the notary's chain. They are compared once, when the file was written and read back; from then
+on the digest of the file stands for them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import pyarrow as pa
+
+from ledger.archive.event_file import SegmentWriter, events_of, file_digest, read_segment
+from ledger.archive.manifest import NotBelieved, checked_content, read_manifest, write_manifest
+from ledger.archive.segments import EVENT_FILE, EVENTS, Segment, whole_directory
+from ledger.event import JsonObject, StoredEvent
+from ledger.integrity.chain import leaf_hashes
+from ledger.integrity.leaves import LeafFile
+from ledger.integrity.signing_keys import SigningKeys, VerifyingKey
+
+
+def leaves_digest(leaves: Sequence[bytes]) -> str:
+    """One digest for the leaves of a segment, in hexadecimal."""
+    return hashlib.sha256(b"".join(leaves)).hexdigest()
+
+
+def write_events(archive: Path, events: list[StoredEvent], signed: Sequence[bytes], keys: SigningKeys) -> Segment:
+    """Write consecutive events as a segment; `signed` are their leaves in the notary's chain.
+
+    Raises NotBelieved when the events are others than those, or are read back as others; OSError, UnsafeKeyFile.
+    """
+    segment = Segment(events[0].position, events[-1].position)
+    directory = archive / EVENTS / segment.name
+    leaves = leaf_hashes(events)
+    if leaves != list(signed):
+        raise NotBelieved(f"{EVENTS}/{segment.name}", "the log has other events there than those that were signed")
+    with whole_directory(directory) as draft:
+        writer = SegmentWriter(draft / EVENT_FILE)
+        try:
+            for event, leaf in zip(events, leaves, strict=True):
+                writer.add(event, leaf)
+            writer.close()
+        except BaseException:
+            writer.abandon()
+            raise
+        if not _reads_back(draft / EVENT_FILE, leaves):
+            raise NotBelieved(f"{EVENTS}/{segment.name}/{EVENT_FILE}", "it was read back with other events")
+        manifest: JsonObject = {
+            "part": EVENTS,
+            "first": segment.first,
+            "last": segment.last,
+            "sha256": file_digest(draft / EVENT_FILE),
+            "leaves": leaves_digest(leaves),
+        }
+        write_manifest(draft, manifest, keys)
+    return segment
+
+
+def _reads_back(path: Path, leaves: Sequence[bytes]) -> bool:
+    """Whether the events in a file have these leaves, in lists so that they are not in memory twice."""
+    at = 0
+    for kept in read_segment(path):
+        if leaf_hashes(each.event for each in kept) != leaves[at : at + len(kept)]:
+            return False
+        at += len(kept)
+    return at == len(leaves)
+
+
+def read_events_manifest(
+    archive: Path, segment: Segment, keys: Mapping[str, VerifyingKey], leaves: LeafFile
+) -> JsonObject:
+    """The manifest of a segment whose leaves are those of the chain. Raises NotBelieved."""
+    directory = archive / EVENTS / segment.name
+    manifest = read_manifest(directory, keys)
+    if (manifest.get("part"), manifest.get("first"), manifest.get("last")) != (EVENTS, *segment):
+        raise NotBelieved(f"{EVENTS}/{segment.name}", "its manifest is that of another one")
+    if leaves_digest(leaves.read(*segment)) != manifest.get("leaves"):
+        raise NotBelieved(f"{EVENTS}/{segment.name}", "its leaves are not those of the signed chain")
+    return manifest
+
+
+def read_events(archive: Path, segment: Segment, manifest: JsonObject) -> pa.Table:
+    """The events of a segment as columns (see event_file.py), checked with its manifest. Raises NotBelieved."""
+    directory = archive / EVENTS / segment.name
+    content = checked_content(directory, EVENT_FILE, manifest["sha256"])
+    try:
+        rows = events_of(content)
+    except (pa.ArrowException, ValueError, OSError) as error:
+        raise NotBelieved(f"{EVENTS}/{segment.name}/{EVENT_FILE}", f"it cannot be read: {error}") from error
+    if len(rows) != segment.last - segment.first + 1:
+        raise NotBelieved(f"{EVENTS}/{segment.name}/{EVENT_FILE}", "it has another number of events")
+    return rows

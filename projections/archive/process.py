@@ -1,0 +1,44 @@
+"""Archive writer in a process of its own with a low priority: it reads the log once more, and nobody waits for it."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from dataclasses import asdict
+from pathlib import Path
+
+from kledger.contract.errors import ServiceFailed
+from ledger.archive.manifest import NotBelieved
+from ledger.broker.access import BrokerAccess
+from ledger.broker.subprocess_job import Progress, access_read, access_told, carry_out, in_own_process
+from ledger.event import JsonObject
+from ledger.runtime.logs import log_to_stderr
+from ledger.store.jetstream import JetStreamLedger
+from projections.archive.writing import Written, write_due
+
+_PRIORITY = 10
+
+
+async def write_in_own_process(access: BrokerAccess, data: Path, signed: int, size: int) -> Written:
+    """Run write_due in a process of its own. Raises ServiceFailed, LogGap, BrokerUnavailable, UnsafeKeyFile."""
+    order = {"broker": access_told(access, "reader"), "data": str(data), "signed": signed, "size": size}
+    written = await in_own_process("projections.archive.process", order, lambda _done, _total, _rate: None)
+    return Written(**written)
+
+
+async def _write(order: JsonObject, _progress: Progress) -> JsonObject:
+    os.nice(_PRIORITY)
+    ledger = await JetStreamLedger.connect(access_read(order["broker"]), role="reader", name="kledger-archive")
+    try:
+        return asdict(await write_due(ledger, Path(order["data"]), order["signed"], order["size"]))
+    except NotBelieved as error:
+        raise ServiceFailed(f"{error.file}: {error.reason}") from error
+    except OSError as error:
+        raise ServiceFailed(f"it cannot be written: {error.strerror or error}") from error
+    finally:
+        await ledger.close()
+
+
+if __name__ == "__main__":
+    log_to_stderr()  # stdout is for the result
+    asyncio.run(carry_out(_write))

@@ -1,0 +1,130 @@
+"""Archive reader: segments as decoded batches, ready to be folded; a segment that does not fit is named and left out.
+
+The events of a segment have to be those of the signed chain, and its columns those that the node's key signed, made by
+this version of the decoder. Events without columns (see columns.py) are decoded here, with the keys of the moment.
+Where there are no columns that fit, all events of the segment are.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import structlog
+
+from ledger.archive.events import read_events, read_events_manifest
+from ledger.archive.manifest import NotBelieved
+from ledger.archive.segments import ARCHIVE, EVENTS, Segment, segments_in
+from ledger.event import JsonObject, StoredEvent
+from ledger.events import FACTS
+from ledger.integrity.chain import leaf_hash
+from ledger.integrity.notary_start import NotaryFiles
+from ledger.integrity.signing_keys import public_keys
+from ledger.privacy.keyring import Keyring
+from ledger.store.parked import Parked
+from projections.archive.archived_events import ArchivedEvents
+from projections.archive.columns import Tables, missing_from, read_columns, read_columns_manifest
+from projections.archive.decoder_version import DECODER_VERSION
+from projections.engine.batch import ready
+from projections.engine.decode import completed, parse
+from projections.engine.parking import ABOUT_THE_EVENT
+from projections.engine.predecode import Ahead
+from projections.engine.unsealing import Opened
+from projections.fold_kit.parser import Parser
+
+log = structlog.get_logger(__name__)
+
+
+class Archive:
+    """The archive in a node's data directory, as it is when this is made. Used by one thread at a time."""
+
+    def __init__(self, data: Path) -> None:
+        files = NotaryFiles.of(data)
+        self._directory, self._leaves = data / ARCHIVE, files.leaves
+        self._segments = segments_in(self._directory / EVENTS)
+        self._keys = public_keys(files.keys) if self._segments else {}
+        self.events = 0
+        """How many events were read here instead of from the log."""
+        self.damaged: list[JsonObject] = []
+        """`segment`, `file` and `reason` of each that was left out."""
+
+    @property
+    def last(self) -> int:
+        """The last position that is here; 0 where there is none."""
+        return self._segments[-1].last if self._segments else 0
+
+    def at(self, position: int) -> Segment | None:
+        """The segment with this position, else the next one after it; None where there is none."""
+        found = bisect_left(self._segments, position, key=lambda segment: segment.last)
+        return self._segments[found] if found < len(self._segments) else None
+
+    def is_of(self, event: StoredEvent) -> bool:
+        """Whether the signed chain has this event of the log at its position: another log has another archive."""
+        leaves = self._leaves.read(event.position, event.position)
+        return leaves == [leaf_hash(event)]
+
+    def decoded(self, parser: Parser, keyring: Keyring, part: Segment, parked: Parked) -> Ahead | None:
+        """The events of a part of a segment, ready to be folded; None where the segment is not believed.
+
+        Raises what the vault raises.
+        """
+        segment = self.at(part.first)
+        assert segment is not None  # the caller has it from `at`
+        try:
+            manifest = read_events_manifest(self._directory, segment, self._keys, self._leaves)
+            rows = read_events(self._directory, segment, manifest)
+        except NotBelieved as error:
+            self._leave_out(segment, error)
+            return None
+        events = ArchivedEvents(rows.slice(part.first - segment.first, part.last - part.first + 1))
+        tables = _of(self._columns(segment, manifest["leaves"]), part, parked)
+        apart = events.taken(missing_from(tables, part))
+        self.events += len(events)
+        try:
+            return _joined(parser, ready(keyring, apart, parked), events, tables)
+        except ABOUT_THE_EVENT:
+            return list(events)  # fold_strictly finds the event
+
+    def _columns(self, segment: Segment, leaves: object) -> Tables:
+        """The columns of a segment, as far as this version may read them."""
+        try:
+            manifest = read_columns_manifest(self._directory, segment, leaves, self._keys)
+            if manifest is None or manifest["decoder"] != DECODER_VERSION:
+                return {}
+            return read_columns(self._directory, segment, manifest)
+        except NotBelieved as error:
+            self._leave_out(segment, error)
+            return {}
+
+    def _leave_out(self, segment: Segment, error: NotBelieved) -> None:
+        self.damaged.append({"segment": segment.name, "file": error.file, "reason": error.reason})
+        log.warning("a segment of the archive is left out", file=error.file, why=error.reason)
+
+
+def _of(tables: Tables, part: Segment, parked: Parked) -> Tables:
+    """The rows of a part of a segment, without those of parked events: these are blanked before they are decoded."""
+    held = pa.array([at for at in parked if part.first <= at <= part.last], pa.int64())
+    cut = {}
+    for fact, table in tables.items():
+        positions = table["position"].to_numpy()
+        first, end = np.searchsorted(positions, (part.first, part.last + 1))
+        rows = table.slice(first, end - first)
+        if len(held):
+            rows = rows.filter(pc.invert(pc.is_in(rows["position"], held)))
+        if len(rows):
+            cut[fact] = rows
+    return cut
+
+
+def _joined(parser: Parser, apart: Opened, events: ArchivedEvents, tables: Tables) -> Ahead:
+    """A batch of the rows that are here and of the events apart; equal to what decoding all of them makes."""
+    parsed, refused = parse(parser, apart.events)
+    both = {
+        fact: pa.concat_tables([rows[fact] for rows in (tables, parsed) if fact in rows])
+        for fact in FACTS.values()
+        if fact in tables or fact in parsed
+    }
+    return completed(parser, Opened(events, events, apart.failed, apart.erased), both, refused)
