@@ -534,3 +534,41 @@ def test_who_retires_without_a_reason_learns_that_it_is_not_held(ledger: LedgerC
     ivo.post(item_page("no-reason", "restore"))
     page = ivo.post(item_page("no-reason", "retire"), reason="over").text
     assert "Without a reason" not in words(page)
+
+
+def notice_of(page: str) -> tuple[str, dict[str, str]]:
+    """Where a notice's button leads, and its fields."""
+    found = re.search(r'<div class="notice">.*?<form method="post" action="([^"]+)">(.*?)</form>', page, re.S)
+    assert found is not None
+    pairs = re.findall(r'name="([^"]+)" value="([^"]*)"', found[2], re.S)
+    return unescape(found[1]), {unescape(name): unescape(value) for name, value in pairs}
+
+
+@pytest.mark.parametrize(
+    ("verb", "fields", "later"),
+    [
+        ("retire", {}, ("restore", "retire")),
+        ("share", {"entity": "user:cy", "permission": "read"}, ("share",)),
+        ("score", {"score": "3"}, ("score",)),
+    ],
+)
+def test_an_undo_leaves_what_was_changed_since(
+    ledger: LedgerClient, ivo: Visitor, verb: str, fields: dict[str, str], later: tuple[str, ...]
+) -> None:
+    name = f"undone-late-{verb}"
+    saved(ledger, name, acl=[{"entity": "user:mallory", "permission": "read_write"}])
+    address, undo = notice_of(ivo.post(item_page(name, verb), {**fields, "back": item_page(name)}).text)
+    others = {"entity": "user:dora", "permission": "read"} if verb == "share" else {"score": "1"}
+    for each in later:
+        ivo.post(item_page(name, each), others if each in ("share", "score") else {"reason": "truly wrong"})
+    before = ledger.get(name)
+    said = words(ivo.post(address, undo).text)
+    assert "It was changed since, and stays as it is." in said
+    assert ledger.get(name) == before
+
+
+def test_who_gives_an_item_away_is_told_that_it_was_done(ledger: LedgerClient, ivo: Visitor) -> None:
+    saved(ledger, "given-to-bob")
+    page = revised(ivo, "given-to-bob", owner="user:bob2", scopes="user:bob2")
+    assert "Revised. You do not see it any more" in words(page)
+    assert ledger.get("given-to-bob")["owner"] == "user:bob2"

@@ -371,7 +371,7 @@ def test_expired_memories_are_shown_first_then_cleaned_and_brought_back(ana: Vis
     page = decided(ana, "expired")
     assert "1 expired memories are out of recall." in words(page)
     assert anas.get(memory)["status"] == "retired"
-    assert "1 memories are in recall again." in words(undone(ana, page))
+    assert "1 memory is in recall again." in words(undone(ana, page))
 
 
 def test_where_nothing_waits_each_tab_says_what_would_stand_there(node: RunningNode) -> None:

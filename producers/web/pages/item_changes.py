@@ -22,6 +22,8 @@ _CASE = ("task", "query", "outcome", "reason", "trace_id", "message_id")
 async def retire(_: Site, visit: Visit) -> Response:
     """Take it out of recall."""
     item_id = visit.part("id")
+    if await _changed_since(visit):
+        return _left(visit)
     reason = visit.said("reason") or None
     await visit.ledger.retire(item_id, reason=reason, idempotency_key=key_of(visit))
     text = visit.words("Retired: no recall serves it any more.")
@@ -29,14 +31,17 @@ async def retire(_: Site, visit: Visit) -> Response:
         text = visit.words(
             "Retired: no recall serves it any more. Without a reason it is not held when it is said again."
         )
-    return _done(visit, text, undo="restore")
+    return _done(visit, text, undo="restore", fields=await _as_of_now(visit))
 
 
 async def restore(_: Site, visit: Visit) -> Response:
     """Bring it back."""
     item_id = visit.part("id")
+    if await _changed_since(visit):
+        return _left(visit)
     await visit.ledger.restore(item_id, reason=visit.said("reason") or None, idempotency_key=key_of(visit))
-    return _done(visit, visit.words("Restored: recalls serve it again."), undo="retire")
+    text = visit.words("Restored: recalls serve it again.")
+    return _done(visit, text, undo="retire", fields=await _as_of_now(visit))
 
 
 async def share(_: Site, visit: Visit) -> Response:
@@ -46,10 +51,13 @@ async def share(_: Site, visit: Visit) -> Response:
     lines = (line.rpartition(" ") for line in visit.said("acl").splitlines())
     stated = [*rows, *((entity, permission) for entity, _blank, permission in lines)]
     acl = [{"entity": entity.strip(), "permission": permission} for entity, permission in stated if entity.strip()]
+    if await _changed_since(visit):
+        return _left(visit)
     before = (await visit.ledger.get(item_id)).get("acl", [])
     await visit.ledger.share(item_id, acl, idempotency_key=key_of(visit))
     was = "\n".join(f"{row['entity']} {row['permission']}" for row in before)
-    return _done(visit, visit.words("Shared as stated."), undo="share", fields={"acl": was})
+    text = visit.words("Shared as stated.")
+    return _done(visit, text, undo="share", fields={"acl": was} | await _as_of_now(visit))
 
 
 async def rate(_: Site, visit: Visit) -> Response:
@@ -66,8 +74,15 @@ async def score(_: Site, visit: Visit) -> Response:
     """Give it another score."""
     item_id, given = visit.part("id"), visit.said("score")
     before = (await visit.ledger.get(item_id))["eval"]["score"]
+    if visit.said("of_score") not in ("", str(before)):
+        return _left(visit)
     await visit.ledger.score(item_id, _number(given, "score"), idempotency_key=key_of(visit))
-    return _done(visit, visit.words("The score is {n} now.", n=given), undo="score", fields={"score": str(before)})
+    return _done(
+        visit,
+        visit.words("The score is {n} now.", n=given),
+        undo="score",
+        fields={"score": str(before), "of_score": given},
+    )
 
 
 async def confirm(_: Site, visit: Visit) -> Response:
@@ -92,10 +107,26 @@ def back_again(to_version: int, now: int) -> dict[str, str]:
     return {"to_version": str(to_version), "expected_version": str(now)}
 
 
+async def _as_of_now(visit: Visit) -> dict[str, str]:
+    """The field of a form that undoes what was just done, and nothing that came after it."""
+    return {"of_version": str((await visit.ledger.get(visit.part("id")))["version"])}
+
+
+async def _changed_since(visit: Visit) -> bool:
+    """Whether a form that undoes a change comes too late."""
+    stated = visit.said("of_version")
+    return bool(stated) and (await visit.ledger.get(visit.part("id")))["version"] != _number(stated, "of_version")
+
+
+def _left(visit: Visit) -> Response:
+    visit.notify(visit.words("It was changed since, and stays as it is."), bad=True)
+    return back_to(visit, None if visit.said("back") else item_page(visit.part("id")))
+
+
 def _done(visit: Visit, text: str, undo: str | None = None, fields: Mapping[str, str] | None = None) -> Response:
     item_id = visit.part("id")
     address = None if undo is None else item_page(item_id, undo)
-    visit.session.notices.append(Notice(text, address, fields or {}))
+    visit.session.tell(Notice(text, address, fields or {}))
     return back_to(visit, None if visit.said("back") else item_page(item_id))
 
 

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 from starlette.responses import Response
 
 from kledger.answers.knowledge import WholeItem
-from kledger.contract.errors import IllegalScope, InvalidPayload, LedgerError, PayloadTooLarge, VersionConflict
+from kledger.contract.errors import (
+    IllegalScope,
+    InvalidPayload,
+    LedgerError,
+    PayloadTooLarge,
+    UnknownKnowledge,
+    VersionConflict,
+)
 from producers.web.addresses import DOTS, HOME
-from producers.web.differences import Part, differences
+from producers.web.differences import Part, beside, differences
 from producers.web.item.form import TEXTS, Written, filled, stated_anew, written
 from producers.web.once import fresh, key_of
 from producers.web.pages.item_changes import back_again
@@ -54,17 +60,21 @@ async def revise(_: Site, visit: Visit) -> Response:
         return await _both(visit, form, await visit.ledger.get(item_id))
     except _TO_BE_MENDED as error:
         return _again(visit, form, now, 422, [], error)
-    why = await visit.ledger.why_visible(item_id)
+    try:
+        why = await visit.ledger.why_visible(item_id)
+    except UnknownKnowledge:  # it was given to others
+        visit.notify(visit.words("Revised. You do not see it any more: it belongs to others now."))
+        return back_to(visit, f"{HOME}/knowledge")
     undo = item_page(item_id, "revert") if why["may_change"]["you"] in ("owner", "operator") else None
     fields = back_again(form.version, form.version + 1) if undo else {}
-    visit.session.notices.append(Notice(visit.words("Revised."), undo, fields))
+    visit.session.tell(Notice(visit.words("Revised."), undo, fields))
     return back_to(visit, item_page(item_id))
 
 
 async def _both(visit: Visit, form: Written, now: WholeItem) -> Response:
     """What the person wrote beside what the item says by now; sent again, it is of the version that was shown."""
     there = filled(now).texts
-    apart = await asyncio.to_thread(_apart, there, form.texts)
+    apart = await beside(lambda: _apart(there, form.texts))
     return _again(visit, Written(form.texts, now["version"], form.reason), now, 409, apart, None)
 
 

@@ -96,7 +96,7 @@ async def _tell_if_unknown(visit: Visit, session: Session) -> None:
     who = session.who()[:1]
     if who and not (await session.ledger.list(owner=who[0], status="all", limit=1))["total"]:
         text = visit.words("{who} owns nothing here yet. If you expected something, check the name.", who=who[0])
-        session.notices.append(Notice(text))
+        session.tell(Notice(text))
 
 
 def caller_of(entities: Sequence[str]) -> Caller:
