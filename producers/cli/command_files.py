@@ -19,7 +19,7 @@ FILES: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("knowledge_reading", ("search", "show", "list", "history")),
     ("overview.reading", ("whoami", "overview", "facets", "changes")),
     ("knowledge", ("save", "revise", "rate", "retire", "restore")),
-    ("lineage", ("lineage",)),
+    ("lineage", ("lineage", "traces")),
     ("evolutions", ("revert", "evolve", "extract")),
     ("slims", ("slim", "slims")),
     ("mcp", ("mcp",)),
