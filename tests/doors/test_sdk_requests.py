@@ -167,6 +167,9 @@ CALLS: list[tuple[str, Callable[[Any], Any], Any]] = [
     ("GET /api/sessions/s-1/context", lambda c: c.session("s-1").context(8_000, model="m"), {"messages": []}),
     ("GET /api/sessions/s-1/context", lambda c: c.tools.session_context("s-1", 8_000), {"messages": []}),
     ("GET /api/sessions/s-1/expand/m%2F1", lambda c: c.session("s-1").expand("m/1"), {"messages": []}),
+    ("GET /api/sessions/s-1/knowledge", lambda c: c.session("s-1").knowledge(after="m-1"), {"results": []}),
+    ("GET /api/messages/m%2F1", lambda c: c.said("m/1"), {"id": "m/1", "results": []}),
+    ("GET /api/traces", lambda c: c.traces(limit=5), {"results": [], "count": 0}),
     ("GET /api/sessions/s-1/summaries", lambda c: c.session("s-1").summaries(), {"summaries": [], "overview": None}),
     ("GET /api/sessions/s-1/scratchpad", lambda c: c.session("s-1").scratchpad(), {"scratchpad": {}}),
     (
