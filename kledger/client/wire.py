@@ -145,9 +145,7 @@ def segment(value: str) -> str:
 
 def comma_joined(values: Sequence[str] | None) -> str | None:
     """A filter of several values as the query string wants it: `a,b`; None when there is none."""
-    if not values:
-        return None
-    return values if isinstance(values, str) else join_words(values)
+    return join_words(values) if values else None
 
 
 def _key(stated: str | None) -> str:

@@ -13,10 +13,7 @@ from kledger.contract.words import ItemStatus
 from ledger.event import JsonObject
 from projections.fold_kit.erased import NOTHING, places_of, within
 from projections.fold_kit.named_rows import named_rows
-from projections.views.knowledge.ask import LISTED, acl_of, listed, readable_by, rfc3339
-
-MOST_TASK = 200
-"""Characters of an item's task."""
+from projections.views.knowledge.ask import LISTED, MOST_TASK, acl_of, listed, readable_by, rfc3339
 
 
 @dataclass(frozen=True, slots=True)

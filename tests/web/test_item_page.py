@@ -10,9 +10,8 @@ from urllib.parse import quote
 import pytest
 
 from kledger import LedgerClient
-from producers.web.addresses import local
-from producers.web.rendering import item_page, page_of
-from tests.journeys.running_node import RunningNode, caught_up, running
+from producers.web.rendering import item_page
+from tests.journeys.running_node import RunningNode, caught_up
 from tests.web.visitor import Visitor, visitor, words
 
 FIRST, SECOND = "Deploy on Friday night, when nobody looks.", "Deploy on Tuesday before noon."
@@ -365,73 +364,6 @@ def test_a_megabyte_of_text_is_shown_in_part_and_whole_where_it_is_asked_for(
     assert ledger.get("huge")["content"] == "short now"
 
 
-ODD_IDS = (
-    "a/b/c",
-    "..",
-    ".",
-    "a..b",
-    "../../etc",
-    "-",
-    "q?as_of=1&x#y",
-    "100%",
-    "%2e%2e",
-    "数据库/迁移",
-    "👍🏽",
-    "a\\b",
-    "<b>\"'",
-    "semi;colon:at@plus+eq=",
-    "a b",
-    "👍" * 200,
-)
-
-
-@pytest.fixture(scope="module")
-def odd_node(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningNode]:
-    """A node without items: on the shared one, tests that draw ids by chance may have taken the odd ones."""
-    with running(tmp_path_factory.mktemp("odd") / "data") as node:
-        yield node
-
-
-@pytest.fixture
-def odd_ledger(odd_node: RunningNode) -> Iterator[LedgerClient]:
-    with odd_node.client() as client:
-        yield client
-
-
-@pytest.fixture
-def odd_ivo(odd_node: RunningNode) -> Iterator[Visitor]:
-    with visitor(odd_node.url, user="ivo") as person:
-        yield person
-
-
-@pytest.mark.parametrize("name", ODD_IDS, ids=range(len(ODD_IDS)))
-def test_an_id_may_hold_anything_and_links_and_changes_work(
-    odd_ledger: LedgerClient, odd_ivo: Visitor, name: str
-) -> None:
-    ledger, ivo = odd_ledger, odd_ivo
-    saved(ledger, name)
-    page = ivo.get(item_page(name))
-    assert page.status_code == 200, words(page.text)
-    assert f"the task of {name}"[:100] in words(page.text)
-    for show in ("versions", "verdicts", "lineage", "access", "revise"):
-        address = item_page(name, show=show)
-        assert address in unescape(page.text) or show == "revise"
-        assert ivo.get(address).status_code == 200
-    answer = ivo.post(item_page(name, "retire"), back=item_page(name))
-    assert answer.url.path.startswith("/ui/items/")
-    undone(ivo, answer.text)
-    assert ledger.get(name)["status"] == "active"
-    assert [each["change"] for each in ledger.history(name)["versions"]] == ["saved", "retired", "restored"]
-
-
-@pytest.mark.parametrize("name", ["..", ".", "a..b", "//evil", "数" * 200, "👍" * 200])
-def test_an_address_of_an_id_is_one_that_a_browser_leaves_as_it_is(name: str) -> None:
-    for address in (item_page(name), item_page(name, "retire", as_of=7), page_of("traces", name)):
-        assert local(address) == address
-        path = address.partition("?")[0]
-        assert not {part.lower().replace("%2e", ".") for part in path.split("/")} & {".", ".."}
-
-
 def test_a_link_that_names_another_item_beside_its_path_is_not_followed(ledger: LedgerClient, ivo: Visitor) -> None:
     saved(ledger, "this-one")
     saved(ledger, "that-one")
@@ -534,37 +466,6 @@ def test_who_retires_without_a_reason_learns_that_it_is_not_held(ledger: LedgerC
     ivo.post(item_page("no-reason", "restore"))
     page = ivo.post(item_page("no-reason", "retire"), reason="over").text
     assert "Without a reason" not in words(page)
-
-
-def notice_of(page: str) -> tuple[str, dict[str, str]]:
-    """Where a notice's button leads, and its fields."""
-    found = re.search(r'<div class="notice">.*?<form method="post" action="([^"]+)">(.*?)</form>', page, re.S)
-    assert found is not None
-    pairs = re.findall(r'name="([^"]+)" value="([^"]*)"', found[2], re.S)
-    return unescape(found[1]), {unescape(name): unescape(value) for name, value in pairs}
-
-
-@pytest.mark.parametrize(
-    ("verb", "fields", "later"),
-    [
-        ("retire", {}, ("restore", "retire")),
-        ("share", {"entity": "user:cy", "permission": "read"}, ("share",)),
-        ("score", {"score": "3"}, ("score",)),
-    ],
-)
-def test_an_undo_leaves_what_was_changed_since(
-    ledger: LedgerClient, ivo: Visitor, verb: str, fields: dict[str, str], later: tuple[str, ...]
-) -> None:
-    name = f"undone-late-{verb}"
-    saved(ledger, name, acl=[{"entity": "user:mallory", "permission": "read_write"}])
-    address, undo = notice_of(ivo.post(item_page(name, verb), {**fields, "back": item_page(name)}).text)
-    others = {"entity": "user:dora", "permission": "read"} if verb == "share" else {"score": "1"}
-    for each in later:
-        ivo.post(item_page(name, each), others if each in ("share", "score") else {"reason": "truly wrong"})
-    before = ledger.get(name)
-    said = words(ivo.post(address, undo).text)
-    assert "It was changed since, and stays as it is." in said
-    assert ledger.get(name) == before
 
 
 def test_who_gives_an_item_away_is_told_that_it_was_done(ledger: LedgerClient, ivo: Visitor) -> None:

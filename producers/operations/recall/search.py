@@ -123,8 +123,8 @@ async def search(
             types=types,
             as_of=then,
             paths=paths,
-            # Items that are no longer readable stay hidden.
-            readable=None if then is None and among is None else readable,
+            # Items that are no longer readable stay hidden; what is named was chosen among those that are.
+            readable=None if named or (then is None and among is None) else readable,
             lacking=freshness.note,
             only={"owner": [] if owner is None else [owner], "visibility": visibility},
             versions=named or None,

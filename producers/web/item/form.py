@@ -10,6 +10,7 @@ import orjson
 
 from kledger.answers.knowledge import WholeItem
 from kledger.contract.errors import InvalidPayload
+from kledger.contract.lists import join_words, split_words
 from producers.requests.first_sentence import first_sentence
 from producers.web.item.versions import as_text
 from producers.web.visit import Visit
@@ -32,7 +33,13 @@ def filled(item: WholeItem) -> Written:
     """The form of an item as it is now."""
     source = {name: value for name, value in item["source"].items() if value not in (None, [])}
     stated: Mapping[str, object] = {**item, "source": source}
-    return Written({name: as_text(stated[name]) for name in TEXTS}, item["version"], "")
+    return Written({name: _text(name, stated[name]) for name in TEXTS}, item["version"], "")
+
+
+def _text(name: str, value: object) -> str:
+    if name in _LISTS:
+        return ", ".join(join_words([each]) for each in cast("list[str]", value))
+    return as_text(value)
 
 
 def written(visit: Visit) -> Written:
@@ -58,7 +65,7 @@ def stated_anew(form: Written, item: WholeItem) -> dict[str, Any]:
 
 def _value(name: str, text: str) -> object:
     if name in _LISTS:
-        return [part.strip() for part in text.replace("\n", ",").split(",") if part.strip()]
+        return split_words(text.replace("\n", ","))
     if name in _OBJECTS:
         try:
             value = orjson.loads(text or "{}")

@@ -10,6 +10,7 @@ from starlette.responses import Response
 
 from kledger.answers.bulk import BulkResult
 from kledger.contract.errors import InvalidPayload, LedgerError
+from kledger.contract.lists import split_words
 from kledger.contract.scopes import OPERATOR
 from kledger.contract.words import BulkAction
 from kledger.requests.knowledge import MAX_BATCH
@@ -150,7 +151,7 @@ async def _chosen(visit: Visit) -> tuple[Sequence[str], bool]:
 def _with(action: str, who: str, permission: str) -> With:
     if action != "share":
         return {}
-    named = [part.strip() for part in who.replace("，", ",").split(",") if part.strip()]
+    named = split_words(who.replace("，", ","))
     return {"writers": named} if permission == "read_write" else {"readers": named}
 
 

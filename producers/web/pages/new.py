@@ -7,6 +7,7 @@ from uuid import uuid4
 from starlette.responses import Response
 
 from kledger.contract.errors import LedgerError
+from kledger.contract.lists import split_words
 from kledger.contract.scopes import OPERATOR
 from producers.web.addresses import HOME
 from producers.web.rendering import back_to, item_page, page
@@ -49,7 +50,7 @@ async def save(_: Site, visit: Visit) -> Response:
 
 
 def _parts(text: str) -> list[str]:
-    return [part.strip() for part in text.replace("，", ",").split(",") if part.strip()]
+    return split_words(text.replace("，", ","))
 
 
 PAGES = (Page(f"{HOME}/new", form), change(f"{HOME}/new", save))

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from starlette.responses import RedirectResponse, Response
 
 from kledger.contract.errors import Forbidden, LedgerError, Unauthenticated
+from kledger.contract.lists import split_words
 from kledger.contract.scopes import ENTITY_TYPES, Caller, check_entity, check_name
 from producers.web import cookies
 from producers.web.addresses import HOME, local
@@ -110,7 +111,7 @@ def _named(visit: Visit) -> Caller:
     if visit.said("as") == "operator":
         return Caller()
     named = {kind: check_name(kind, name) for kind in ENTITY_TYPES if (name := visit.said(kind))}
-    further = [check_entity(part.strip()) for part in visit.said("scopes").split(",") if part.strip()]
+    further = [check_entity(part) for part in split_words(visit.said("scopes"))]
     if not named and not further and not visit.said("token"):
         raise NobodyNamed("nobody is named: say who you are, or look as the operator", errors=[])
     return Caller.of(named, further=further)

@@ -89,6 +89,8 @@ class SavedStatement:
 # A bound value costs 50 µs in DuckDB's Python client, with the interpreter's lock held: a list is bound as one text.
 _LIST = "from_json(?, '[\"VARCHAR\"]')"
 LISTED = f"SELECT unnest({_LIST})"
+MOST_TASK = 200
+"""Characters of an item's task where it only names the item."""
 """The values of a list that is bound as one JSON text; see `listed`."""
 
 

@@ -21,13 +21,11 @@ from ledger.events.recall import RecallServed
 from projections.fold_kit.erased import NOTHING, Places, places_of, within
 from projections.fold_kit.named_rows import named_rows
 from projections.fold_kit.sql_text import among
-from projections.views.knowledge.ask import LISTED, listed, parsed, readable_by, with_times
+from projections.views.knowledge.ask import LISTED, MOST_TASK, listed, parsed, readable_by, with_times
 from projections.views.lineage.roles import ABOVE, BELOW, OWN, around, role_of
 
 MAX_EDGES = 10_000
 """Links, and events, in one answer."""
-MOST_TASK = 200
-"""Characters of an item's task beside an event."""
 _CASE = ("task", "query", "outcome", "reason")
 _PARTS = ", ".join(f"CAST(e.data->'$.{part}' AS VARCHAR)" for part in FROM)
 

@@ -10,11 +10,10 @@ from kledger.contract.scopes import Caller
 from ledger.event import JsonObject
 from ledger.events.knowledge import KnowledgeSaved
 from projections.fold_kit.named_rows import named_rows
-from projections.views.knowledge.ask import LISTED, listed, readable_by, with_times
+from projections.views.knowledge.ask import LISTED, MOST_TASK, listed, readable_by, with_times
 
 MOST_SAVED = 500
 """Items in one answer."""
-MOST_TASK = 200
 
 
 def saved_in(
