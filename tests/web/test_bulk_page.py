@@ -129,6 +129,18 @@ def test_somebody_elses_bulk_is_not_reverted(node: RunningNode) -> None:
     assert state(node, "bk-two")[0]["status"] == "active"
 
 
+def test_an_undo_that_is_refused_says_why(node: RunningNode) -> None:
+    with visitor(node.url, user="bk-ann") as ann, node.client() as ledger:
+        owner = ledger.acting_as(user="bk-ann")
+        owner.save("bk-given", "content", ["tool"], id="bk-given")
+        done = ann.post("/ui/knowledge/bulk", carried(preview(ann, "retire", "bk-given"))).text
+        owner.revise("bk-given", owner="user:bk-ben", scopes=["user:bk-ben"])
+        caught_up(ledger)
+        said = words(undone(ann, done))
+        assert "1 stay as they are: " in said
+        assert "changed since" not in said
+
+
 def test_ids_and_entities_are_shown_as_text(node: RunningNode) -> None:
     with visitor(node.url, user="bk-ann") as ann:
         page = preview(ann, "share", HOSTILE, who="<script>alert(2)</script>")

@@ -13,8 +13,9 @@ import httpx
 import orjson
 import pytest
 
+from kledger.contract.errors import RateLimited
 from producers.access.tokens import create_token, revoke_token
-from producers.web.live.followers import MOST_OF_A_SESSION
+from producers.web.live.followers import MOST_OF_A_SESSION, MOST_OF_ONE, Followers
 from producers.web.sessions import IDLE, Session, Sessions
 from tests.journeys.running_node import RunningNode, running, until
 from tests.web.visitor import Visitor, visitor
@@ -132,13 +133,35 @@ def test_watching_keeps_no_idle_session_alive() -> None:
     assert sessions.of(named, renewed=False) is None
 
 
-def _session() -> Session:
+async def test_nobody_takes_the_streams_of_others_by_signing_in_often() -> None:
+    followers = Followers(Still(), Sessions())
+    try:
+        for _ in range(MOST_OF_ONE // MOST_OF_A_SESSION):
+            session = _session("token of ann")
+            for _ in range(MOST_OF_A_SESSION):
+                followers.open(session, 0)
+        with pytest.raises(RateLimited):
+            followers.open(_session("token of ann"), 0)
+        followers.open(_session("token of bob"), 0)
+    finally:
+        followers.close()
+
+
+class Still:
+    """A view that does not move."""
+
+    position = items_position = 0
+
+
+def _session(of: str = "") -> Session:
     from kledger.client.clients import AsyncLedgerClient
     from kledger.client.connection import Connection
     from kledger.client.wire import Wire
     from kledger.contract.scopes import Caller
 
-    return Session(Caller(), AsyncLedgerClient.over(Wire(Connection("http://127.0.0.1", token=""))), False, True, True)
+    return Session(
+        Caller(), AsyncLedgerClient.over(Wire(Connection("http://127.0.0.1", token=""))), False, True, True, of=of
+    )
 
 
 @pytest.mark.parametrize("path", ["/ui/knowledge"])
