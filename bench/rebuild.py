@@ -109,8 +109,8 @@ class Measured:
     peak: int | None
 
 
-async def archive(access: BrokerAccess, data: Path, events: int) -> None:
-    """Have a notary sign the log, and archive it in the directory `data`."""
+async def archive(access: BrokerAccess, data: Path, events: int, master: bytes) -> None:
+    """Have a notary sign the log, and archive it in the directory `data`; `master` opens sealed events."""
     ledger = await JetStreamLedger.connect(access, role="reader")
     notary = Notary(ledger, NotaryFiles.of(data))
     signing = asyncio.create_task(notary.run())
@@ -121,7 +121,7 @@ async def archive(access: BrokerAccess, data: Path, events: int) -> None:
         await asyncio.gather(signing, return_exceptions=True)
         await notary.close()
         await ledger.close()
-    await write_in_own_process(access, data, signed, min(SEGMENT_EVENTS, events))
+    await write_in_own_process(access, data, signed, min(SEGMENT_EVENTS, events), master=master)
 
 
 def bytes_in(directory: Path) -> int:
@@ -234,7 +234,7 @@ async def measure(events: int, memory: bool) -> list[dict[str, Any]]:
                 await bare_read(log.client, "warm", min(log.events, 10_000))
             plain, mixed, *memories = logs
             for log in (plain, mixed):
-                await archive(log.access, log.data, log.events)
+                await archive(log.access, log.data, log.events, MASTER if log.sealed else b"")
             for turn in range(ROUNDS):
                 for log in logs:
                     log.raw.append(await bare_read(log.client, f"bare{turn}", log.events))
