@@ -54,7 +54,7 @@ def open_new_view(path: Path, *, memory_limit: str) -> duckdb.DuckDBPyConnection
     The caller ends with a CHECKPOINT, or discards the file.
     """
     con = duckdb.connect(":memory:")
-    con.execute(f"ATTACH {text(str(path))} AS view (RECOVERY_MODE no_wal_writes, ROW_GROUP_SIZE 8192)")
+    con.execute(f"ATTACH {text(str(path))} AS view (RECOVERY_MODE no_wal_writes)")
     con.execute("USE view")
     _prepare(con, memory_limit)
     return con
