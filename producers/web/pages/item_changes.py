@@ -14,7 +14,7 @@ from producers.web.once import key_of
 from producers.web.rendering import back_to, item_page
 from producers.web.sessions import Notice
 from producers.web.site import Site, change
-from producers.web.undoing import version_now, changed_since
+from producers.web.undoing import changed_since, version_now
 from producers.web.visit import Visit
 
 _CASE = ("task", "query", "outcome", "reason", "trace_id", "message_id")

@@ -17,7 +17,7 @@ from producers.web.pages.review.items import items_of, titles_of
 from producers.web.pages.review.reasons import reason_told
 from producers.web.pages.review.tab import REVIEW, Tab, decided, offset, reason
 from producers.web.site import Site, change
-from producers.web.undoing import version_now, changed_since
+from producers.web.undoing import changed_since, version_now
 from producers.web.visit import Visit
 
 PER_PAGE = 5
