@@ -52,10 +52,6 @@ class Archive:
         self.damaged: list[JsonObject] = []
         """`segment`, `file` and `reason` of each that was left out."""
 
-    def begin(self) -> None:
-        """Count anew what is read and what is left out."""
-        self.events, self.damaged = 0, []
-
     @property
     def last(self) -> int:
         """The last position that is here; 0 where there is none."""

@@ -13,7 +13,6 @@ from ledger.store.parked import NONE_PARKED, Parked
 from projections.engine.decode import Decoded, decode
 from projections.engine.duckdb import transaction
 from projections.engine.gate import gate
-from projections.engine.parts import fold_turn
 from projections.engine.registry import VIEWS
 from projections.engine.row_fold import fold_few
 from projections.engine.unsealing import Opened, open_events
@@ -87,18 +86,11 @@ def _fold_many(bench: Workbench, decoded: Decoded, parked: Parked) -> Folded:
         refusals += decoded.refused
         rejected = gate(bench, decoded)
         refusals += [Refusal(events[at - first], code, reason) for at, code, reason in rejected]
-        counted = len(refusals) < len(events)
-        if counted and bench.beside is not None:
-            with bench.beside.folding(bench, facts):
-                fold_turn(bench, facts, "main")
-        elif counted:
+        if len(refusals) < len(events):
             for view in VIEWS:
                 if view.fold is not None:
                     view.fold(bench, facts)
-    if counted and bench.beside is not None:
-        with transaction(bench.con):
-            fold_turn(bench, facts, "after")
-    bench.clear()
+        bench.clear()
     return _folded(decoded.opened, refusals)
 
 

@@ -17,7 +17,6 @@ from ledger.store.parked import Parked
 from projections.engine.batch import Folded, fold_decoded, ready
 from projections.engine.decode import Decoded, decode
 from projections.engine.parking import ABOUT_THE_EVENT, fold_strictly
-from projections.engine.parts import Torn
 from projections.engine.unsealing import Opened
 from projections.fold_kit.decisions import Candidate
 from projections.fold_kit.envelopes import narrow
@@ -37,19 +36,12 @@ def decode_ahead(parser: Parser, keyring: Keyring, events: list[StoredEvent], pa
 
 
 def fold_ahead(bench: Workbench, ahead: Ahead, parked: Parked) -> Folded:
-    """Fold a decoded piece, strictly: see engine/parking.py. `parked` has to be what it was decoded with.
-
-    Raises Torn where it is folded in parts and an event is not to be folded.
-    """
+    """Fold a decoded piece, strictly: see engine/parking.py. `parked` has to be what it was decoded with."""
     if isinstance(ahead, list):
-        if bench.beside is not None:
-            raise Torn
         return fold_strictly(bench, ahead, parked)
     try:
         return fold_decoded(bench, ahead, parked)
-    except ABOUT_THE_EVENT as error:
-        if bench.beside is not None:
-            raise Torn from error
+    except ABOUT_THE_EVENT:
         return fold_strictly(bench, list(ahead.opened.stored), parked)
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Literal
 
 import duckdb
 
@@ -29,8 +28,6 @@ from projections.views.scope_types import fold as scope_types
 from projections.views.sessions import fold as sessions
 from projections.views.tombstones import fold as tombstones
 
-Turn = Literal["main", "beside", "after"]
-"""`beside`: it reads the batch alone, and no fold of `main` reads its tables; `after`: it reads what others wrote."""
 Fold = Callable[[Workbench, Facts], None]
 FoldFew = Callable[[duckdb.DuckDBPyConnection, list[Counted]], None]
 
@@ -46,8 +43,7 @@ class ViewOfLog:
     that a relation has had since a later version: a digest includes them only where they are not null, so that the
     digest of a log in which they are empty stays the same. `undigested` are columns that no digest includes, so that
     digests from before they existed stay the same; their values follow from the log and the vault like all others.
-    `later` are relations since a later version: a digest leaves them out while they have no rows. `turn` says when its
-    fold may run where a batch is folded in parts (projections/engine/parts.py).
+    `later` are relations since a later version: a digest leaves them out while they have no rows.
     """
 
     name: str
@@ -58,19 +54,13 @@ class ViewOfLog:
     added: dict[str, tuple[str, ...]] = field(default_factory=dict)
     undigested: dict[str, tuple[str, ...]] = field(default_factory=dict)
     later: tuple[str, ...] = ()
-    turn: Turn = "main"
 
 
 # The batch itself writes `refused_events`, as no refused event reaches a fold, and `erased_texts`, before the folds.
 VIEWS: tuple[ViewOfLog, ...] = (
     ViewOfLog("erased_texts", erased.TABLES, None, None, {}),
     ViewOfLog(
-        "events",
-        events.TABLES,
-        events.fold,
-        events.fold_few,
-        {"events": ("position",), "event_keys": ("position",)},
-        turn="beside",
+        "events", events.TABLES, events.fold, events.fold_few, {"events": ("position",), "event_keys": ("position",)}
     ),
     # Before feedback: the credit of a verdict depends on the recalls.
     ViewOfLog(
@@ -80,10 +70,9 @@ VIEWS: tuple[ViewOfLog, ...] = (
         recalls.fold_few,
         {"recalls": ("position", "rank")},
         {"recalls": ("match", "policy", "session", "language", "intent")},
-        turn="beside",
     ),
-    ViewOfLog("feedback", feedback.TABLES, feedback.fold, feedback.fold_few, {"feedback": ("position",)}, turn="after"),
-    ViewOfLog("goals", goals.TABLES, goals.fold, goals.fold_few, {"goal_focuses": ("position", "rank")}, turn="beside"),
+    ViewOfLog("feedback", feedback.TABLES, feedback.fold, feedback.fold_few, {"feedback": ("position",)}),
+    ViewOfLog("goals", goals.TABLES, goals.fold, goals.fold_few, {"goal_focuses": ("position", "rank")}),
     ViewOfLog(
         "knowledge",
         knowledge.TABLES + lives.TABLES + lives.VIEWS + memories.TABLES,
@@ -98,14 +87,7 @@ VIEWS: tuple[ViewOfLog, ...] = (
         {"knowledge_versions": knowledge.VERSIONS.names(lambda column: column.undigested)},
         ("memory_recalls",),
     ),
-    ViewOfLog(
-        "lineage",
-        lineage.TABLES,
-        lineage.fold,
-        lineage.fold_few,
-        {"lineage": ("position", "relation", "ref")},
-        turn="beside",
-    ),
+    ViewOfLog("lineage", lineage.TABLES, lineage.fold, lineage.fold_few, {"lineage": ("position", "relation", "ref")}),
     ViewOfLog(
         "processes",
         processes_tables.TABLES,
@@ -156,7 +138,6 @@ VIEWS: tuple[ViewOfLog, ...] = (
         tombstones.fold_few,
         {"tombstones": ("position",)},
         later=("tombstones",),
-        turn="after",
     ),
     ViewOfLog("refused_events", refused.TABLES, None, None, {"refused_events": ("position",)}),
 )

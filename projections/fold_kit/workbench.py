@@ -6,9 +6,8 @@ The relations are Arrow tables, read in place: the decoded events, the gate's ve
 from __future__ import annotations
 
 from collections.abc import Iterable
-from contextlib import AbstractContextManager
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any
 
 import duckdb
 import pyarrow as pa
@@ -26,13 +25,6 @@ def table_of(fact: type[Fact]) -> str:
     return "accepted_" + fact.name.replace(".", "_")
 
 
-class Beside(Protocol):
-    """What folds a part of each large batch on another thread (projections/engine/parts.py)."""
-
-    def folding(self, bench: Workbench, facts: Facts) -> AbstractContextManager[None]:
-        """Fold it while the block runs."""
-
-
 class Workbench:
     """A connection to a view, with the relations of one batch. Used by one thread at a time.
 
@@ -44,7 +36,6 @@ class Workbench:
         self.keyring = keyring or Keyring()
         self._loaded: dict[str, pa.Table] = {}
         self._position: int | None = None
-        self.beside: Beside | None = None
 
     @cached_property
     def parser(self) -> Parser:
@@ -93,10 +84,6 @@ class Workbench:
         for name, table in tables.items():
             self.con.register(name, table)
             self._loaded[name] = table
-
-    def relations(self) -> dict[str, pa.Table]:
-        """All relations of this batch."""
-        return dict(self._loaded)
 
     def presented(self, name: str) -> pa.Table:
         """A relation of this batch, as columns."""

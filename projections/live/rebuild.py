@@ -12,11 +12,9 @@ import os
 import time
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
-from functools import partial
 from pathlib import Path
 
 import duckdb
-import structlog
 import uvloop
 
 from kledger.contract.errors import InvalidPayload
@@ -33,12 +31,9 @@ from ledger.stream import Ledger
 from projections.archive.reading import Archive
 from projections.engine.digest import digests, state_digest
 from projections.engine.duckdb import open_new_view
-from projections.engine.parts import Torn, in_parts
 from projections.engine.view import Instance, View
 from projections.live.catch_up import catch_up
 from projections.live.files import discard
-
-log = structlog.get_logger(__name__)
 
 MEMORY_LIMIT = "384MB"
 CHECKPOINT_EVERY = 75_000
@@ -84,40 +79,17 @@ async def rebuild_into(
     if last > head:
         raise InvalidPayload(f"position {last} is beyond the head of the log, which is {head}", errors=[])
     started = time.monotonic()
-    fold = partial(_fold_all, ledger, path, last, progress, parked, keyring, archive, started)
-    try:
-        return await fold(beside=True)
-    except Torn as torn:
-        log.warning("a rebuild begins anew: an event cannot be folded, and is to be found", error=repr(torn.__cause__))
-        return await fold(beside=False)
-
-
-async def _fold_all(
-    ledger: Ledger,
-    path: Path,
-    last: int,
-    progress: Progress,
-    parked: Parked,
-    keyring: Keyring | None,
-    archive: Archive | None,
-    started: float,
-    *,
-    beside: bool,
-) -> Rebuilt:
     view = View(Instance(_new_view(path), path, keyring))
-    if archive is not None:
-        archive.begin()
     try:
-        with in_parts(view.instance.bench) if beside else contextlib.nullcontext():
-            refused = await catch_up(
-                ledger,
-                view,
-                last,
-                lambda at, rate: progress(at, last, rate),
-                parked,
-                checkpoint_every=CHECKPOINT_EVERY,
-                archive=archive,
-            )
+        refused = await catch_up(
+            ledger,
+            view,
+            last,
+            lambda at, rate: progress(at, last, rate),
+            parked,
+            checkpoint_every=CHECKPOINT_EVERY,
+            archive=archive,
+        )
         view.instance.con.execute(f"SET threads = {os.cpu_count() or 1}")  # nothing else runs any more
         view.instance.con.execute("CHECKPOINT")
         seconds = time.monotonic() - started
