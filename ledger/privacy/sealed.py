@@ -10,7 +10,9 @@ from __future__ import annotations
 
 import base64
 import contextlib
+from binascii import b2a_base64
 from collections.abc import Callable, Iterator, Sequence
+from functools import lru_cache
 from typing import Any
 
 import orjson
@@ -65,11 +67,17 @@ def seal(value: Any, keys: Sequence[DataKey], event_id: str, place: str, by: str
     (ledger/wire/subjects.py:stated_by).
     """
     about = bound_to(event_id, place, by)
-    inner: bytes = to_json(value)
+    inner: bytes = orjson.dumps(value) if isinstance(value, str) else to_json(value)
     for key in keys:
-        inner = (MARK + key.name + ":" + base64.b64encode(key.encrypt(inner, about)).decode("ascii")).encode()
+        inner = _begin(key.name) + b2a_base64(key.encrypt(inner, about), newline=False)
     text = inner.decode()
     return text if isinstance(value, str) else {OBJECT: text}
+
+
+@lru_cache(maxsize=4096)
+def _begin(name: str) -> bytes:
+    """What is before the cipher in a sealed string."""
+    return f"{MARK}{name}:".encode()
 
 
 def name_in(sealed: str) -> str:

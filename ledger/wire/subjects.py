@@ -69,7 +69,7 @@ def event_subject(org: str, entity: str, entity_id: str, event: str, actor: str)
     return subject
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=4096)
 def _around(org: str, entity: str, event: str, actor: str) -> tuple[str, str]:
     """The subject before and after the entity's id; cached, because most events of a writer share it."""
     kind, _, actor_id = actor.partition(":")
@@ -82,6 +82,7 @@ def history_filter(org: str, entity: str, entity_id: str) -> str:
     return ".".join((ROOT, *map(encode_token, (org, entity, entity_id)), ">"))
 
 
+@lru_cache(maxsize=4096)
 def stated_by(org: str, actor: str) -> str:
     """Tenant and actor as one string: their encoded tokens, joined by dots."""
     kind, _, actor_id = actor.partition(":")

@@ -22,7 +22,9 @@ PersonsOf = Callable[[str, Sequence[str]], Awaitable[Mapping[str, Sequence[str]]
 """Maps a tenant and item ids to the persons that each item belongs to."""
 
 
-_AT_ONCE = 128  # events sealed per turn of the event loop
+_AT_ONCE = (
+    1_000  # events given their seal per turn of the event loop; the sealing itself is done while they are encoded
+)
 
 
 class SealingLedger:

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from nats.aio.client import Client
 from nats.protocol.parser import Parser
 
+from ledger.broker.frames import lines_of
 from ledger.broker.nats_parser import QuickClient, QuickParser, Raw, message_id_in
 from ledger.wire.publication import MSG_ID
 
@@ -64,9 +65,14 @@ class Heard:
         self.told.append((b"ping",))
 
 
-@given(_messages, st.lists(st.integers(0, 400), max_size=6), st.sets(st.sampled_from([1, 2])))
+@given(
+    _messages,
+    st.lists(st.integers(0, 400), max_size=6),
+    st.sets(st.sampled_from([1, 2])),
+    st.sets(st.sampled_from([1, 2])),
+)
 def test_messages_in_any_pieces_are_those_that_the_library_hears(
-    sent: list[tuple[bytes, bytes, bytes, bytes]], cuts: list[int], taken: set[int]
+    sent: list[tuple[bytes, bytes, bytes, bytes]], cuts: list[int], taken: set[int], answered: set[int]
 ) -> None:
     wire = b"PING\r\n".join(_written(*message) for message in sent)
     places = sorted({0, *(min(cut, len(wire)) for cut in cuts), len(wire)})
@@ -76,7 +82,11 @@ def test_messages_in_any_pieces_are_those_that_the_library_hears(
     def taking(sid: int) -> Callable[[Raw], None]:
         return lambda raw: ours.told.append((b"%d" % sid, raw.subject, raw.reply, raw.body, raw.headers or b""))
 
-    parsers = Parser(library), QuickParser(cast(Client, ours), {sid: taking(sid) for sid in taken})
+    def answering(sid: int) -> Callable[[bytes, bytes], None]:
+        return lambda subject, body: ours.told.append((b"%d" % sid, subject, b"", body, b""))
+
+    takers = {sid: taking(sid) for sid in taken}, {sid: answering(sid) for sid in answered}
+    parsers = Parser(library), QuickParser(cast(Client, ours), *takers)
     for parser in parsers:
         for piece in pieces:
             asyncio.run(parser.parse(piece))
@@ -93,27 +103,30 @@ _subjects = st.one_of(
 )
 _values = st.one_of(st.text(max_size=8), st.sampled_from(["8d1f-77", " a ", "1\r\nNats-Batch-Commit: 1", "知识"]))
 _headers = st.dictionaries(st.sampled_from(["Nats-Msg-Id", "Nats-Batch-Sequence", "a b", " x "]), _values, max_size=3)
-_outgoing = st.lists(st.tuples(_subjects, st.binary(max_size=20), _headers), max_size=4)
+_outgoing = st.lists(
+    st.tuples(_subjects, st.binary(max_size=20), _headers, st.sampled_from([{}, {"n": "7"}])), max_size=4
+)
 
 
-@given(_outgoing)
+@given(_outgoing, _subjects)
 def test_messages_sent_together_are_the_bytes_that_the_library_sends(
-    messages: list[tuple[str, bytes, dict[str, str]]],
+    sent: list[tuple[str, bytes, dict[str, str], dict[str, str]]], reply: str
 ) -> None:
     library, ours = _unconnected(), _unconnected()
+    messages = [(subject, body, headers, lines_of(more)) for subject, body, headers, more in sent]
 
     async def one_by_one() -> None:
-        for subject, body, headers in messages:
-            await library.publish(subject, body, headers=headers)
+        for subject, body, headers, more in sent:
+            await library.publish(subject, body, reply, headers | more)
 
     try:
         asyncio.run(one_by_one())
     except nats.errors.Error as refused:
         with pytest.raises(type(refused)):
-            asyncio.run(ours.publish_together(messages))
+            asyncio.run(ours.publish_together(messages, reply))
         assert ours._pending == []  # none of them, where the library has sent those before
         return
-    asyncio.run(ours.publish_together(messages))
+    asyncio.run(ours.publish_together(messages, reply))
     assert b"".join(ours._pending) == b"".join(library._pending)
     assert ours.stats == library.stats
     assert ours._pending_data_size == library._pending_data_size
@@ -122,7 +135,7 @@ def test_messages_sent_together_are_the_bytes_that_the_library_sends(
 def test_no_more_is_kept_for_a_lost_connection_than_the_library_keeps() -> None:
     client = _unconnected()
     with pytest.raises(nats.errors.OutboundBufferLimitError):
-        asyncio.run(client.publish_together([("a", b"x" * 2_000, {})] * 600))
+        asyncio.run(client.publish_together([("a", b"x" * 2_000, {}, "")] * 600))
     assert client._pending == []
 
 
