@@ -21,7 +21,7 @@ from ledger.events.profile import ProfileFact
 from ledger.events.resource import ResourceSaved
 from ledger.events.statement import StatementHeld
 from ledger.events.summary import AbstractCompleted
-from ledger.privacy.event_seal import EventSeal, at, personal_paths
+from ledger.privacy.event_seal import EventSeal, has_personal, personal_paths
 from ledger.privacy.sealed import USER
 from ledger.privacy.vault import DataKey
 
@@ -96,7 +96,7 @@ def _field_of_item(fact: type[Fact]) -> str | None:
 
 def has_text(fact: Fact) -> bool:
     """Whether the fact holds free text or a secret."""
-    return any(at(fact, path) for path in personal_paths(type(fact))) or any(
+    return has_personal(fact, personal_paths(type(fact))) or any(
         getattr(fact, name) is not None for name in fact.sealed_only
     )
 

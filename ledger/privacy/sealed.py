@@ -66,7 +66,11 @@ def seal(value: Any, keys: Sequence[DataKey], event_id: str, place: str, by: str
     `place` is the JSON pointer of the value in the event, such as `/data/content`; `by` is tenant and actor
     (ledger/wire/subjects.py:stated_by).
     """
-    about = bound_to(event_id, place, by)
+    return sealed_about(value, keys, bound_to(event_id, place, by))
+
+
+def sealed_about(value: Any, keys: Sequence[DataKey], about: bytes) -> Any:
+    """The same with the associated data, which `bound_to` makes."""
     inner: bytes = orjson.dumps(value) if isinstance(value, str) else to_json(value)
     for key in keys:
         inner = _begin(key.name) + b2a_base64(key.encrypt(inner, about), newline=False)

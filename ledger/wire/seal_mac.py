@@ -16,6 +16,7 @@ import hmac
 import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 import orjson
@@ -57,7 +58,15 @@ class Witness:
         return hmac.compare_digest(mac, self._of(_message(subject, event_id, data)))
 
     def _of(self, message: bytes) -> bytes:
-        return base64.b64encode(hmac.digest(self.secret, message, hashlib.sha256))
+        keyed = _keyed(self.secret).copy()
+        keyed.update(message)
+        return base64.b64encode(keyed.digest())
+
+
+@lru_cache(maxsize=4096)
+def _keyed(secret: bytes) -> hmac.HMAC:
+    """The MAC of nothing yet: to begin anew with the key takes as long as the MAC of an event."""
+    return hmac.new(secret, digestmod=hashlib.sha256)
 
 
 def _message(subject: str, event_id: str, data: bytes) -> bytes:

@@ -73,7 +73,7 @@ class SealingLedger:
             if not persons:
                 result.append(event)
                 continue
-            held = [await self._held(person) for person in persons]
+            held = [self._keys.get(person) or await self._held(person) for person in persons]
             gone = next((each for each in held if isinstance(each, Tombstone)), None)
             if gone is None:
                 result.append(sealed_event(event, [each for each in held if isinstance(each, DataKey)]))
@@ -106,16 +106,12 @@ class SealingLedger:
         if not any(persons for items in known.values() for persons in items.values()):
             return from_event
         return [
-            persons if item is None else sorted({*persons, *known[event.org].get(item, ())})
+            sorted({*persons, *more}) if item is not None and (more := known[event.org].get(item)) else persons
             for event, persons, item in zip(events, from_event, about, strict=True)
         ]
 
     async def _held(self, name: str) -> Held:
         """The person's key, created with their first text; the tombstone of a forgotten person."""
-        held = self._keys.get(name)
-        if held is None:
-            held = (await self._vault.look([name])).get(name)
-            if held is None:
-                held = await self._vault.obtain(name)
-            self._keys[name] = held
+        held = (await self._vault.look([name])).get(name) or await self._vault.obtain(name)
+        self._keys[name] = held
         return held

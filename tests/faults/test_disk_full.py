@@ -115,10 +115,7 @@ def test_an_archive_without_room_says_so_holds_nothing_up_and_goes_on_when_there
         ballast = fill(disk, 30_000)
         assert ledger.save_many(items(10 * size))["saved"] == 10 * size
         caught_up(ledger)
-        until(
-            lambda: "No space left" in str((ledger.status()["archive"] or {})["trouble"]),
-            "it says what it lacks room for",
-        )
+        until(lambda: "No space left" in str(archive_of(ledger)["trouble"]), "it says what it has no room for")
         assert any("the archive is not written" in warning for warning in ledger.status()["warnings"])
         verified = result_of(ledger, "verify")
         assert (verified["equal"], verified["archive"]["damaged"]) == (True, [])
