@@ -133,6 +133,21 @@ class NewEvent:
     expects: int | None = None
     seal: Seal | None = None
 
+    def sealed_by(self, seal: Seal) -> NewEvent:
+        """The same with this seal. `dataclasses.replace` takes twice as long, and many have one."""
+        return NewEvent(
+            self.fact,
+            self.entity_id,
+            self.actor,
+            self.org,
+            self.lineage,
+            self.source,
+            self.id,
+            self.time,
+            self.expects,
+            seal,
+        )
+
 
 class Seal(Protocol):
     """Seals an event while it is encoded (ledger/privacy/event_seal.py)."""

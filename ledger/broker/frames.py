@@ -8,6 +8,7 @@ library's.
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
@@ -21,18 +22,25 @@ Outgoing = tuple[str, bytes, Mapping[str, str], str]
 """Subject, body and headers of a message, and further lines of its headers (`lines_of`), which need no writing."""
 
 
-def frames(messages: Sequence[Outgoing], reply: str = "") -> bytes:
-    """Messages as they are sent, in one piece. Raises BadSubjectError, BadHeaderError."""
+def frames(messages: Sequence[Outgoing], reply: str = "", most: int = sys.maxsize) -> tuple[bytes, int]:
+    """Messages as they are sent, in one piece, and the bytes of their bodies, of which none has more than `most`.
+
+    Raises BadSubjectError, BadHeaderError, MaxPayloadError.
+    """
     if messages and _has_blank(reply):
         raise nats.errors.BadSubjectError
     parts: list[bytes] = []
+    bodies = 0
     for subject, body, headers, lines in messages:
         if not subject or _has_blank(subject):
             raise nats.errors.BadSubjectError
         block = f"NATS/1.0{lines_of(headers)}{lines}\r\n\r\n"
-        size = len(block) if block.isascii() else len(block.encode())
-        parts += (f"HPUB {subject} {reply} {size} {size + len(body)}\r\n{block}".encode(), body, b"\r\n")
-    return b"".join(parts)
+        size, length = len(block) if block.isascii() else len(block.encode()), len(body)
+        if length > most:
+            raise nats.errors.MaxPayloadError
+        bodies += length
+        parts += (f"HPUB {subject} {reply} {size} {size + length}\r\n{block}".encode(), body, b"\r\n")
+    return b"".join(parts), bodies
 
 
 def lines_of(headers: Mapping[str, str]) -> str:

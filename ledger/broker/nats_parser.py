@@ -26,6 +26,7 @@ from ledger.wire.publication import MSG_ID
 _ID = MSG_ID.encode()
 _CRLF = b"\r\n"
 _ID_LINE = _CRLF + _ID + b":"
+_LITTLE = 4096  # of so few bytes nobody needs to wait until the socket takes more
 _MESSAGE, _PLAIN = b"HMSG ", b"MSG "
 
 
@@ -148,14 +149,11 @@ class QuickClient(Client):
             raise nats.errors.ConnectionClosedError
         if self.is_draining_pubs:
             raise nats.errors.ConnectionDrainingError
-        sizes = [len(message[1]) for message in messages]
-        if max(sizes, default=0) > self._max_payload:
-            raise nats.errors.MaxPayloadError
-        piece = frames(messages, reply)
+        piece, bodies = frames(messages, reply, self._max_payload)
         if not self.is_connected and len(piece) + self._pending_data_size > self._max_pending_size:
             raise nats.errors.OutboundBufferLimitError
         self.stats["out_msgs"] += len(messages)
-        self.stats["out_bytes"] += sum(sizes)
+        self.stats["out_bytes"] += bodies
         self._pending.append(piece)
         self._pending_data_size += len(piece)
         if self.is_connected:
@@ -167,9 +165,11 @@ class QuickClient(Client):
         if transport is None:
             return
         try:
+            size = self._pending_data_size
             transport.writelines(self._pending)
             self._pending, self._pending_data_size = [], 0
-            await transport.drain()  # type: ignore[no-untyped-call]
+            if size > _LITTLE:
+                await transport.drain()  # type: ignore[no-untyped-call]
         except OSError as error:
             await self._error_cb(error)
             await self._process_op_err(error)

@@ -16,7 +16,7 @@ from pydantic import BaseModel
 from pydantic_core import to_json
 
 from ledger.event import Fact, JsonObject, NewEvent
-from ledger.privacy.sealed import bound_to, sealed_about
+from ledger.privacy.sealed import sealed_about
 from ledger.privacy.vault import DataKey
 from ledger.wire.subjects import stated_by
 
@@ -35,7 +35,7 @@ class EventSeal:
         fact = event.fact
         document = fact.__pydantic_serializer__.to_python(fact, mode="json")
         by = stated_by(event.org, event.actor)
-        self._seal(document, personal_paths(type(fact)), "/data", event.id, by)
+        self._seal(document, personal_paths(type(fact)), f"{event.id}\n/data/", f"\n{by}".encode())
         witness = self.keys[-1].witness
         try:
             data = orjson.dumps(document)
@@ -44,22 +44,19 @@ class EventSeal:
             return data, witness.mac(subject, event.id, orjson.loads(data))
         return data, witness.mac_of(subject, event.id, data)
 
-    def _seal(self, part: JsonObject, paths: Paths, place: str, event_id: str, by: str) -> None:
-        keys = self.keys
+    def _seal(self, part: JsonObject, paths: Paths, before: str, after: bytes) -> None:
+        """Seal some fields of an object; `before` and `after` a field's place stands what its seal is bound to."""
         for name, below in paths.items():
             value = part.get(name)
             if not value:
                 continue
-            here = f"{place}/{name}"
             if below is not None:
-                self._seal(value, below, here, event_id, by)
+                self._seal(value, below, f"{before}{name}/", after)
             elif isinstance(value, list):
-                part[name] = [
-                    sealed_about(each, keys, bound_to(event_id, f"{here}/{number}", by))
-                    for number, each in enumerate(value)
-                ]
+                for number, each in enumerate(value):
+                    value[number] = sealed_about(each, self.keys, f"{before}{name}/{number}".encode() + after)
             else:
-                part[name] = sealed_about(value, keys, bound_to(event_id, here, by))
+                part[name] = sealed_about(value, self.keys, f"{before}{name}".encode() + after)
 
 
 def has_personal(part: BaseModel, paths: Paths) -> bool:

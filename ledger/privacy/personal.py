@@ -8,7 +8,6 @@ scopes, versions, verdicts and lineage stay readable, so that gates and foreign 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from functools import cache
 
 from kledger.contract.errors import InvalidPayload
@@ -103,4 +102,4 @@ def has_text(fact: Fact) -> bool:
 
 def sealed_event(event: NewEvent, keys: Sequence[DataKey]) -> NewEvent:
     """The event that is sealed with all of these keys when it is encoded; unchanged without keys."""
-    return replace(event, seal=EventSeal(tuple(keys))) if keys else event
+    return event.sealed_by(EventSeal(tuple(keys))) if keys else event

@@ -12,7 +12,6 @@ import base64
 import contextlib
 from binascii import b2a_base64
 from collections.abc import Callable, Iterator, Sequence
-from functools import lru_cache
 from typing import Any
 
 import orjson
@@ -70,18 +69,16 @@ def seal(value: Any, keys: Sequence[DataKey], event_id: str, place: str, by: str
 
 
 def sealed_about(value: Any, keys: Sequence[DataKey], about: bytes) -> Any:
-    """The same with the associated data, which `bound_to` makes."""
-    inner: bytes = orjson.dumps(value) if isinstance(value, str) else to_json(value)
+    """The same with what it is bound to, as `bound_to` makes it."""
+    if isinstance(value, str):
+        inner = orjson.dumps(value)
+        for key in keys:
+            inner = key.begin + b2a_base64(key.encrypt(inner, about), newline=False)
+        return inner.decode()
+    inner = to_json(value)
     for key in keys:
-        inner = _begin(key.name) + b2a_base64(key.encrypt(inner, about), newline=False)
-    text = inner.decode()
-    return text if isinstance(value, str) else {OBJECT: text}
-
-
-@lru_cache(maxsize=4096)
-def _begin(name: str) -> bytes:
-    """What is before the cipher in a sealed string."""
-    return f"{MARK}{name}:".encode()
+        inner = key.begin + b2a_base64(key.encrypt(inner, about), newline=False)
+    return {OBJECT: inner.decode()}
 
 
 def name_in(sealed: str) -> str:

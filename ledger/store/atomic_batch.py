@@ -56,7 +56,7 @@ class OpenBatch:
         if not messages:
             return
         kept, self._last = self._last, messages[-1]
-        for piece in _pieces([*messages[:-1]] if kept is None else [kept, *messages[:-1]]):
+        for piece in _pieces(messages[:-1] if kept is None else [kept, *messages[:-1]]):
             await self._send(piece)
 
     async def commit(self, timeout: float, meanwhile: Callable[[], Awaitable[None]] | None = None) -> JsonObject:
@@ -111,7 +111,11 @@ async def send_batch(connection: BrokerConnection, messages: Sequence[Message], 
     return await batch.commit(max(0.001, deadline - asyncio.get_running_loop().time()))
 
 
-def _pieces(messages: Sequence[Message]) -> Iterator[list[Message]]:
+def _pieces(messages: Sequence[Message]) -> Iterator[Sequence[Message]]:
+    if len(messages) <= _TOGETHER and sum([len(message.body) for message in messages]) <= _BYTES_TOGETHER:
+        if messages:
+            yield messages
+        return
     piece: list[Message] = []
     size = 0
     for message in messages:

@@ -217,9 +217,10 @@ class JetStreamLedger:
                         code = error_code(answer)
                         if not code:
                             first = int(answer["seq"]) - len(batch) + 1
-                            for position, message in enumerate(batch, first):
-                                acknowledged[message.event.id] = Appended(position, message.event.id)
-                            return acknowledged
+                            return acknowledged | {
+                                message.event.id: Appended(position, message.event.id)
+                                for position, message in enumerate(batch, first)
+                            }
                     if code and code != DUPLICATE_IN_BATCH and code not in WRONG_LAST_SEQUENCE:
                         error = error_of(answer, f"a batch of {len(batch)} events")
                         if code not in PASSING:
