@@ -12,11 +12,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from nats.aio.client import Client
+from nats.aio.msg import Msg
 from nats.protocol.parser import Parser
 
+from ledger.broker.access import BrokerAccess
+from ledger.broker.connection import BrokerConnection
 from ledger.broker.frames import lines_of
 from ledger.broker.nats_parser import QuickClient, QuickParser, Raw, message_id_in
 from ledger.wire.publication import MSG_ID
+from tests.patience import PATIENCE
 
 _parts = st.sampled_from(
     [b"Nats-Msg-Id", b":", b" ", b"\t", b"\r\n", b"\n", b"a", b"\x1c", b"\xff", "知".encode(), b""]
@@ -77,20 +81,45 @@ def test_messages_in_any_pieces_are_those_that_the_library_hears(
     wire = b"PING\r\n".join(_written(*message) for message in sent)
     places = sorted({0, *(min(cut, len(wire)) for cut in cuts), len(wire)})
     pieces = [wire[start:end] for start, end in itertools.pairwise(places)]
-    library, ours = Heard(), Heard()
+    library, ours, at_once = Heard(), Heard(), Heard()
 
-    def taking(sid: int) -> Callable[[Raw], None]:
-        return lambda raw: ours.told.append((b"%d" % sid, raw.subject, raw.reply, raw.body, raw.headers or b""))
+    def quick(heard: Heard) -> QuickParser:
+        def taking(sid: int) -> Callable[[Raw], None]:
+            return lambda raw: heard.told.append((b"%d" % sid, raw.subject, raw.reply, raw.body, raw.headers or b""))
 
-    def answering(sid: int) -> Callable[[bytes, bytes], None]:
-        return lambda subject, body: ours.told.append((b"%d" % sid, subject, b"", body, b""))
+        def answering(sid: int) -> Callable[[bytes, bytes], None]:
+            return lambda subject, body: heard.told.append((b"%d" % sid, subject, b"", body, b""))
 
-    takers = {sid: taking(sid) for sid in taken}, {sid: answering(sid) for sid in answered}
-    parsers = Parser(library), QuickParser(cast(Client, ours), *takers)
-    for parser in parsers:
-        for piece in pieces:
-            asyncio.run(parser.parse(piece))
-    assert ours.told == library.told
+        takers = {sid: taking(sid) for sid in taken}, {sid: answering(sid) for sid in answered}
+        return QuickParser(cast(Client, heard), *takers)
+
+    parsers = Parser(library), quick(ours), quick(at_once)
+    for piece in pieces:
+        asyncio.run(parsers[0].parse(piece))
+        asyncio.run(parsers[1].parse(piece))
+        if rest := parsers[2].at_once(piece):
+            asyncio.run(parsers[2].parse(rest))
+    assert ours.told == at_once.told == library.told
+
+
+async def test_answers_come_in_their_order_however_the_socket_cuts_them(access: BrokerAccess) -> None:
+    connection = await BrokerConnection.open(access, "admin")
+    heard: list[int] = []
+
+    async def hear(message: Msg) -> None:
+        heard.append(int(message.data))
+
+    await connection.client.subscribe("echo", cb=hear)
+    asked = [await connection.ask("$JS.API.INFO") for _ in range(200)]
+    for number in range(2_000):
+        await connection.send("echo", b"%d" % number + b" " * (number % 700), {})
+    async with asyncio.timeout(PATIENCE):
+        answers = await asyncio.gather(*asked)
+        while len(heard) < 2_000:  # noqa: ASYNC110  # the subscription's task moves it on
+            await asyncio.sleep(0.01)
+    assert heard == list(range(2_000))
+    assert all(b"io.nats.jetstream" in answer.data for answer in answers)
+    await connection.close()
 
 
 def _written(sid: bytes, reply: bytes, headers: bytes, body: bytes) -> bytes:
