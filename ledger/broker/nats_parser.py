@@ -1,7 +1,7 @@
 """NATS client with a faster parser: reads messages as nats-py does, in a third of the time; many are sent at once.
 
 What is sent goes to the socket at once, and a plain answer to whoever waits for it: the library has a task for the one
-and a queue with a task for the other, which are four more turns of the event loop for each request.
+and a queue with a task for the other, which are further turns of the event loop for each request.
 
 nats-py 2.16 examines each letter of each header's name: 4 µs of the 13 that reading an event with five headers takes.
 Names repeat, so each is checked once and cached. Messages for a pull consumer go to it unparsed: matching them against

@@ -13,7 +13,6 @@ from typing import Any
 
 import orjson
 from pydantic import BaseModel
-from pydantic_core import to_json
 
 from ledger.event import Fact, JsonObject, NewEvent
 from ledger.privacy.sealed import sealed_about
@@ -36,16 +35,11 @@ class EventSeal:
         document = fact.__pydantic_serializer__.to_python(fact, mode="json")
         by = stated_by(event.org, event.actor)
         self._seal(document, personal_paths(type(fact)), f"{event.id}\n/data/", f"\n{by}".encode())
-        witness = self.keys[-1].witness
-        try:
-            data = orjson.dumps(document)
-        except TypeError:  # an integer of more than 64 bits, which pydantic writes and orjson does not
-            data = to_json(document)
-            return data, witness.mac(subject, event.id, orjson.loads(data))
-        return data, witness.mac_of(subject, event.id, data)
+        data = orjson.dumps(document)  # all of it: an event holds no integer beyond 64 bits
+        return data, self.keys[-1].witness.mac_of(subject, event.id, data)
 
     def _seal(self, part: JsonObject, paths: Paths, before: str, after: bytes) -> None:
-        """Seal some fields of an object; `before` and `after` a field's place stands what its seal is bound to."""
+        """Seal some fields of an object. Their names stand between `before` and `after` in what a seal is bound to."""
         for name, below in paths.items():
             value = part.get(name)
             if not value:
@@ -53,8 +47,10 @@ class EventSeal:
             if below is not None:
                 self._seal(value, below, f"{before}{name}/", after)
             elif isinstance(value, list):
-                for number, each in enumerate(value):
-                    value[number] = sealed_about(each, self.keys, f"{before}{name}/{number}".encode() + after)
+                part[name] = [
+                    sealed_about(each, self.keys, f"{before}{name}/{number}".encode() + after)
+                    for number, each in enumerate(value)
+                ]
             else:
                 part[name] = sealed_about(value, self.keys, f"{before}{name}".encode() + after)
 

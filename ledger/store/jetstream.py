@@ -132,6 +132,8 @@ class JetStreamLedger:
             await self._pause(deadline, error)
 
     async def append_many(self, events: Sequence[NewEvent]) -> list[Appended]:
+        if not events:
+            return []
         acknowledged: dict[str, Appended] = {}
         ahead = BatchesAhead(events, self._writing, self._batches)
         try:

@@ -254,6 +254,10 @@ def _strike_half(life: Life, point: Point, chance: random.Random) -> bool:
         result = job_result(client, job, into)
     # A node that starts may make it anew before anybody reads it.
     life.broken += wrong_with(result, segment, None if point.victim == "all" else named)
+    more = at() + ARCHIVE_EVENTS * (not named)  # columns that nobody missed are made with the next segment
+    while at() < more:
+        life.work.write(4)
+        life.send_all()
     return until_whole(life.data, at, ARCHIVE_EVENTS) and not (life.armed / "rebuild.fold.begun").exists()
 
 
