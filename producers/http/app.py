@@ -77,6 +77,7 @@ def create_app(
     if desk is not None:  # None describes the app, and serves nothing
         desk.tally.took = counted.took
         desk.tally.wrote = own.appended
+        desk.tally.saw = own.saw
     app.router.routes.extend(routes or routes_of(desk))
     for router in (metrics.routes(desk, counted), pages.routes(app, mcp.path)):
         app.router.routes.extend(router.routes)
