@@ -59,7 +59,7 @@ class Projector:
         self._writer = ThreadPoolExecutor(1, "view-writer")
         self._turn = asyncio.Lock()
         self._parser = Parser()
-        self._pauses = 0
+        self._pauses = 0  # begun and ended ones: odd during one
         self._since_checkpoint = 0
         self._outage = Outage("folding pauses", "folding goes on", log)
         self.trouble: LedgerError | None = None
@@ -103,9 +103,10 @@ class Projector:
                 pause = min(pause * 2, _LONGEST_PAUSE)
 
     def _look(self, events: list[StoredEvent]) -> None:
-        """Note what has arrived, for reads that need not wait for its fold."""
-        view = self._view
-        view.ahead.arrived(events, view.position, view.instance.bench.identities, self._parked_now())
+        """Note what has arrived, for reads that need not wait for its fold; nothing is sure during a pause."""
+        view, paused = self._view, self._pauses % 2
+        known = None if paused else view.instance.bench.identities
+        view.ahead.arrived(events, view.position, known, self._parked_now())
 
     async def _read_archive(self) -> None:
         """Fold what is in the archive and not in the view, in steps. Raises what catch_up raises."""
