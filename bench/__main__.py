@@ -32,6 +32,7 @@ BENCHMARKS = (
     "read",
     "rebuild",
     "visible",
+    "saturated",
     "search",
     "recorded",
     "growth",
