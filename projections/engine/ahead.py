@@ -1,9 +1,9 @@
 """What the log has and the view does not yet: the events between the two, by the item that they are about.
 
-A read of one item at a position need not wait for a fold, where the view has the item as it is at that position (no
-event in between is about it), or where the item is new and its save alone is in between. Such a save is certain to be
-accepted: the gate's own rules judge it, and its ids are certainly new (projections/fold_kit/identities.py). In all other
-cases the read waits for the fold. Belongs to one event loop.
+A read of one item at a position need not wait for a fold where the view has the item as it is at that position (no
+event in between is about it), or where the item is new and its save alone is in between. Such a save is certain to
+count: its ids are new (projections/fold_kit/identities.py), and the gate's own rules judge it
+(projections/engine/just_saved.py). In all other cases the read waits. Belongs to one event loop.
 """
 
 from __future__ import annotations
@@ -21,18 +21,19 @@ from kledger.contract.errors import IllegalSubject
 from ledger.event import StoredEvent
 from ledger.events.knowledge import KnowledgeSaved
 from ledger.store.parked import Parked
-from ledger.wire.subjects import parse_subject
+from ledger.wire.subjects import decode_token, encode_token
 from projections.fold_kit.identities import Identities
 from projections.views.events.fold import key_of
 
 A_FEW = 64
 """Events that arrive at once and are looked at one by one; what comes in bulk is soon folded."""
 MOST_BYTES = 64 * 1024
-_ITEM = KnowledgeSaved.entity()
+_ITEM, _SAVED = KnowledgeSaved.entity(), KnowledgeSaved.verb()
 # Events of these entities change no item but the one that they are about.
 _ONE_BY_ONE = frozenset({_ITEM, "recall", "goal", "profile", "session"})
 
 Key = tuple[str, str]
+"""Tenant and id of an item, as tokens of a subject."""
 
 
 class Untouched(Enum):
@@ -100,24 +101,25 @@ class Ahead:
 
     def _look_at(self, event: StoredEvent, known: Identities) -> None:
         """Note what an event is about. Where that cannot be told, nothing is sure until it is folded."""
+        tokens = event.subject.split(".")
         try:
-            subject, identity = parse_subject(event.subject), _identity(event)
+            _, org, entity, entity_id, verb, _, _ = tokens
+            if entity not in _ONE_BY_ONE or len(event.body) > MOST_BYTES:
+                raise ValueError(entity)
+            identity = key_of(orjson.loads(event.body)["id"])
+            about = (org, entity_id) if entity == _ITEM else None
+            if about is not None:
+                new = (
+                    about not in self._items
+                    and verb == _SAVED
+                    and identity not in self._identities
+                    and not known.may_have(identity)
+                    and not known.may_have(key_of(decode_token(entity_id)))
+                )
+                self._items[about] = _Item(event.position, event if new else None)
         except (IllegalSubject, ValueError, LookupError, TypeError, AttributeError):
             self._unseen = event.position
             return
-        if subject.entity not in _ONE_BY_ONE or len(event.body) > MOST_BYTES:
-            self._unseen = event.position
-            return
-        about = (subject.org, subject.entity_id) if subject.entity == _ITEM else None
-        if about is not None:
-            new = (
-                about not in self._items
-                and subject.event == KnowledgeSaved.verb()
-                and identity not in self._identities
-                and not known.may_have(identity)
-                and not known.may_have(key_of(subject.entity_id))
-            )
-            self._items[about] = _Item(event.position, event if new else None)
         self._identities.add(identity)
         self._between.append(_Between(event.position, identity, about))
 
@@ -136,7 +138,7 @@ class Ahead:
         """
         if position > self.upto or self._unseen > folded:
             return None
-        item = self._items.get((org, item_id))
+        item = self._items.get((encode_token(org), encode_token(item_id)))
         if item is None or item.last <= folded:
             return UNTOUCHED
         return item.save
@@ -153,8 +155,3 @@ class Ahead:
                     await waiting[1]
         finally:
             self._waiting.remove(waiting)
-
-
-def _identity(event: StoredEvent) -> int:
-    """The key of an event's id. Raises ValueError, LookupError, TypeError, AttributeError for what is no event."""
-    return key_of(orjson.loads(event.body)["id"])

@@ -110,5 +110,6 @@ async def test_no_other_route_is_taken_for_an_item(door: Door) -> None:
     assert direct.takes({"method": "GET", "path": f"{K}/an-id"})
     others = [route for route in app.router.routes if isinstance(route, APIRoute) and route.path != f"{K}/{{item_id}}"]
     for route in others:
-        for method in route.methods - {"POST"} if route.path == K else route.methods:
-            assert not direct.takes({"method": method, "path": route.path})
+        for method in route.methods or ():
+            saves = (method, route.path) == ("POST", K)
+            assert direct.takes({"method": method, "path": route.path}) == saves

@@ -22,7 +22,7 @@ from projections.fold_kit.workbench import Workbench
 from projections.views.feedback.ask import judged_item, unjudged
 from projections.views.knowledge.ask import whole
 from tests.examples import tries
-from tests.projections.histories import histories, new_view, rows, saved, state, stored, view_of
+from tests.projections.histories import histories, new_view, parts, rows, saved, state, stored, view_of
 
 EVERYBODY = Caller(reads_all=True)
 READERS = (EVERYBODY, Caller(), Caller(user="王"), Caller(agent="a"), Caller(org="x y"), Caller(team="t"))
@@ -93,10 +93,9 @@ def test_ids_that_are_kept_in_mind_change_nothing(log: list[StoredEvent], cuts: 
     batch.SMALL = small
     plain = state(view_of(log, cuts))
     bench = mindful()
-    edges = sorted({0, len(log), *(cut % (len(log) + 1) for cut in cuts)})
-    for start, end in zip(edges, edges[1:], strict=False):
-        batch.SMALL = small if start else 256 - small  # each road goes on where the other one was
-        folded(bench, log[start:end])
+    for number, part in enumerate(parts(log, cuts)):
+        batch.SMALL = small if number % 2 else 256 - small  # each road goes on where the other one was
+        folded(bench, part)
     assert state(bench) == plain
 
 
@@ -151,7 +150,7 @@ def test_nothing_is_sure_of_bulk_of_what_is_parked_and_while_folding_is_paused()
     log = stored([saved(f"k{number}") for number in range(A_FEW + 1)])
     bulk, parked, paused = Ahead(), Ahead(), Ahead()
     bulk.arrived(log, 0, bench.identities, NONE_PARKED)
-    decision = Decision(2, "parked", "", "", 3, "")
+    decision = Decision(2, "", "parked", "", 3, "")
     parked.arrived(log[:3], 0, bench.identities, {2: decision})
     paused.arrived(log[:3], 0, bench.identities, NONE_PARKED)
     paused.unsure()
