@@ -2,7 +2,7 @@
 
 A real node, and in turns with it bench/minimal_publisher.py: the same server library, no framework, a bare client, a
 broker that syncs each message as well. Both are sent the same bodies by the same eight clients, each one after
-another. Meanwhile somebody else looks at the node's newest items, whose answer says how far the view is.
+another. Meanwhile somebody else asks the view for little, ten times a second: its answer says how far the view is.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ async def look(http: HttpClient, done: Round, saving: asyncio.Future[Any]) -> No
     while not saving.done() or done.kept:
         await asyncio.sleep(LOOK_SECONDS)
         asked = time.perf_counter()
-        upto = (await http.ask("GET", "/api/knowledge?limit=1"))["position"]
+        upto = (await http.ask("GET", "/api/scope_types"))["position"]
         done.kept = deque((position, since) for position, since in done.kept if position > upto)
         # what was saved since it was asked is not in the answer, however fast the view is
         done.behind.append(max((asked - since for _, since in done.kept), default=0.0))
@@ -143,7 +143,7 @@ def _behind_row(ours: list[Round]) -> dict[str, Any]:
         "unit": "s",
         "ratio": None,
         "target": "<= 1 s",
-        "note": f"the age of the oldest save that a list does not show, the worst of all looks; median {middle:.2f} s",
+        "note": f"the age of the oldest save that the view does not have, the worst of all looks; median {middle:.2f} s",
     }
 
 
