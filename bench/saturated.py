@@ -143,7 +143,7 @@ def _behind_row(ours: list[Round]) -> dict[str, Any]:
         "unit": "s",
         "ratio": None,
         "target": "<= 1 s",
-        "note": f"the age of the oldest save that the view does not have, the worst of all looks; median {middle:.2f} s",
+        "note": f"the age of the oldest save that the view does not have, the worst look; median {middle:.2f} s",
     }
 
 

@@ -9,7 +9,7 @@ from typing import Any, Literal, Protocol, TypeVar
 
 from kledger.contract.words import JobKind, StartableJob
 from ledger.event import JsonObject
-from projections.engine.ahead import Untouched
+from projections.engine.ahead.between import Untouched
 from projections.search.ask import Asked
 
 T = TypeVar("T")

@@ -22,9 +22,9 @@ from kledger.contract.errors import ServiceFailed, ViewBehind
 from ledger.event import JsonObject, StoredEvent
 from ledger.privacy.keyring import Keyring
 from ledger.wire.subjects import entity_of
-from projections.engine.ahead import UNTOUCHED, Ahead, Untouched
+from projections.engine.ahead.between import UNTOUCHED, Ahead, Untouched
+from projections.engine.ahead.just_saved import row_of
 from projections.engine.duckdb import checkpoint_of
-from projections.engine.just_saved import row_of
 from projections.engine.own_threads import within
 from projections.fold_kit.workbench import Workbench
 

@@ -14,9 +14,9 @@ from ledger.event import NewEvent, StoredEvent
 from ledger.events.knowledge import KnowledgeRetired, KnowledgeRevised
 from ledger.store.parked import NONE_PARKED, Decision
 from projections.engine import batch, gate
-from projections.engine.ahead import A_FEW, UNTOUCHED, Ahead
+from projections.engine.ahead.between import A_FEW, UNTOUCHED, Ahead
+from projections.engine.ahead.just_saved import may_read, row_of
 from projections.engine.batch import fold_batch
-from projections.engine.just_saved import may_read, row_of
 from projections.fold_kit.identities import Identities
 from projections.fold_kit.workbench import Workbench
 from projections.views.feedback.ask import judged_item, unjudged

@@ -16,8 +16,8 @@ from producers.operations.knowledge.part import part_of
 from producers.operations.knowledge.unknown import unknown
 from producers.operations.not_then import not_then
 from producers.operations.outcomes import listed
-from projections.engine.ahead import UNTOUCHED
-from projections.engine.just_saved import may_read
+from projections.engine.ahead.between import UNTOUCHED
+from projections.engine.ahead.just_saved import may_read
 from projections.fold_kit.page import Window
 from projections.views.feedback import ask as feedback
 from projections.views.knowledge.ask import whole

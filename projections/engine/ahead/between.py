@@ -3,7 +3,7 @@
 A read of one item at a position need not wait for a fold where the view has the item as it is at that position (no
 event in between is about it), or where the item is new and its save alone is in between. Such a save is certain to
 count: its ids are new (projections/fold_kit/identities.py), and the gate's own rules judge it
-(projections/engine/just_saved.py). In all other cases the read waits. Belongs to one event loop.
+(projections/engine/ahead/just_saved.py). In all other cases the read waits. Belongs to one event loop.
 """
 
 from __future__ import annotations
