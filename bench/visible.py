@@ -229,14 +229,13 @@ async def one_at_a_time(attempt: Attempt, count: int) -> list[float]:
 
 async def steadily(attempt: Attempt, seconds: float) -> list[float]:
     """Milliseconds of each attempt, at RATE per second, counted from its scheduled start. The first second warms up."""
-    loop = asyncio.get_running_loop()
-    start = loop.time() + 0.1
+    start = time.perf_counter() + 0.1  # the loop's own clock counts whole milliseconds
 
     async def one(number: int) -> float:
         due = start + number / RATE
-        await asyncio.sleep(due - loop.time())
+        await asyncio.sleep(due - time.perf_counter())
         await attempt()
-        return (loop.time() - due) * 1_000
+        return (time.perf_counter() - due) * 1_000
 
     taken = await asyncio.gather(*(one(number) for number in range(int((seconds + 1) * RATE))))
     return taken[RATE:]
