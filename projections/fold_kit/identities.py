@@ -25,18 +25,15 @@ class Identities:
     """The ids in a view up to a position. Written by the thread that folds; any thread may ask."""
 
     def __init__(self, room: int = LEAST) -> None:
-        self._begin(room)
-
-    def _begin(self, room: int) -> None:
-        self._room, self._held = room, 0
-        self._mask = room * _BITS - 1  # the room is a power of two
-        self._bits = bytearray(room * _BITS // 8)
+        self._room, self._held = room, 0  # the room is a power of two
+        self._table = (bytearray(room * _BITS // 8), room * _BITS - 1)  # one attribute: whoever asks has both of one
         self.upto = 0
         """Every id that was accepted up to this position is here."""
 
     def may_have(self, key: int) -> bool:
         """False where the view has no such id; true where it may."""
-        low, step, bits, mask = key & _LOW, (key >> 32) | 1, self._bits, self._mask
+        bits, mask = self._table
+        low, step = key & _LOW, (key >> 32) | 1
         for number in range(_PROBES):
             at = (low + number * step) & mask
             if not bits[at >> 3] & (1 << (at & 7)):
@@ -45,7 +42,8 @@ class Identities:
 
     def add(self, key: int) -> None:
         """Take in an id, whether or not its event will have been folded in the end."""
-        low, step, bits, mask = key & _LOW, (key >> 32) | 1, self._bits, self._mask
+        bits, mask = self._table
+        low, step = key & _LOW, (key >> 32) | 1
         for number in range(_PROBES):
             at = (low + number * step) & mask
             bits[at >> 3] |= 1 << (at & 7)
@@ -55,16 +53,19 @@ class Identities:
         """Learn what a view, which is at `position`, has accepted since the last time."""
         if self.upto >= position and self._held <= self._room:
             return
-        keys = self._since(con, self.upto)
-        if self._held + len(keys) > self._room:
-            keys = self._since(con, 0) if self.upto else keys
-            self._begin(max(self._room, 1 << len(keys).bit_length()))
-        low, step = keys & np.uint64(_LOW), (keys >> np.uint64(32)) | np.uint64(1)
-        bits = np.frombuffer(self._bits, np.uint8)
-        for number in range(_PROBES):
-            at = (low + np.uint64(number) * step) & np.uint64(self._mask)
-            np.bitwise_or.at(bits, at >> np.uint64(3), np.uint8(1) << (at & np.uint64(7)).astype(np.uint8))
+        keys, (bits, mask) = self._since(con, self.upto), self._table
         self._held += len(keys)
+        if self._held > self._room:
+            keys = self._since(con, 0) if self.upto else keys
+            self._held = len(keys)
+            self._room = max(self._room, 1 << len(keys).bit_length())
+            bits, mask = bytearray(self._room * _BITS // 8), self._room * _BITS - 1
+        low, step = keys & np.uint64(_LOW), (keys >> np.uint64(32)) | np.uint64(1)
+        view = np.frombuffer(bits, np.uint8)
+        for number in range(_PROBES):
+            at = (low + np.uint64(number) * step) & np.uint64(mask)
+            np.bitwise_or.at(view, at >> np.uint64(3), np.uint8(1) << (at & np.uint64(7)).astype(np.uint8))
+        self._table = bits, mask  # once it is full: who asks meanwhile asks the one before
         self.upto = position
 
     def _since(self, con: duckdb.DuckDBPyConnection, after: int) -> npt.NDArray[np.uint64]:
