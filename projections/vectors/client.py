@@ -20,7 +20,7 @@ from kledger.contract.errors import LedgerError, ServiceFailed
 from ledger.runtime.private import child_environment
 from projections.vectors.errors import EmbeddingFailed, VectorProcessGone, VectorsDamaged, VectorStoreFailed
 from projections.vectors.store.port import Awaiting, Found, SearchOptions
-from projections.vectors.wire import Change, Frame, Paths, Settings, Store, change_frame, pack, receive, settings_frame
+from projections.vectors.wire import Change, Frame, Paths, Settings, Store, Unpacked, change_frame, pack, settings_frame
 
 log = structlog.get_logger(__name__)
 
@@ -28,6 +28,7 @@ _ROOT = Path(__file__).parents[2]
 START_SECONDS = 60.0
 _END_SECONDS = 30.0
 _STDERR_LINES = 20
+_READ_AT_ONCE = 1 << 16
 _BUS_ERROR = ", a bus error: its disk is full"  # writing to a memory-mapped file on a full disk raises SIGBUS
 _ERRORS: dict[str, type[LedgerError]] = {
     kind.code: kind
@@ -198,21 +199,25 @@ class VectorClient:
             self._waiting.pop(number, None)
 
     async def _read_answers(self) -> None:
-        stream = self._process.stdout
+        stream, unpacked = self._process.stdout, Unpacked()
         try:
-            while stream is not None and (frame := await receive(stream)) is not None:
-                answer = self._waiting.get(frame["id"])
-                if answer is None or answer.done():
-                    continue  # the request was cancelled
-                if "error" in frame:
-                    answer.set_exception(_error(frame["error"]))
-                else:
-                    answer.set_result(frame["ok"])
+            while stream is not None and (data := await stream.read(_READ_AT_ONCE)):
+                for frame in unpacked.more(data):
+                    self._take(frame)
         finally:
             for answer in self._waiting.values():
                 if not answer.done():
                     answer.set_exception(self._gone())
                     answer.exception()  # marks it as retrieved: no warning where nobody awaits it
+
+    def _take(self, frame: Frame) -> None:
+        answer = self._waiting.get(frame["id"])
+        if answer is None or answer.done():
+            return  # the request was cancelled
+        if "error" in frame:
+            answer.set_exception(_error(frame["error"]))
+        else:
+            answer.set_result(frame["ok"])
 
     async def _read_stderr(self) -> None:
         stream = self._process.stderr
