@@ -47,7 +47,9 @@ def fold(view: View, events: Sequence[StoredEvent]) -> None:
 async def remembered(items: RememberedItems, positions: Sequence[int]) -> list[JsonObject]:
     known = await items.active(ORG, positions)
     assert [each.at for each in known] == [at for at in positions if at in {each.at for each in known}]
-    return sorted((each.shown() for each in known), key=str)
+    shown = await items.shown(known)
+    assert {*shown} == {each.at for each in known}
+    return sorted(shown.values(), key=str)
 
 
 async def told(view: View, positions: Sequence[int]) -> list[JsonObject]:
@@ -69,7 +71,7 @@ def test_what_is_remembered_is_what_the_view_says_after_every_batch(
 ) -> None:
     async def check() -> None:
         with empty_view() as view:
-            items = RememberedItems(view, most)
+            items = RememberedItems(view, most, most)
             at = 0
             for step in steps:
                 if batch := log[at : at + step]:
