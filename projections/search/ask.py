@@ -22,7 +22,7 @@ from projections.fold_kit.sql_text import among
 from projections.fold_kit.visibility import read_by
 from projections.search.explained import explained
 from projections.search.known import Known, item_then
-from projections.search.match import Matches, Passages
+from projections.search.match import Matches, Passages, Weighed, weighed
 from projections.search.neighbours import neighbours
 from projections.search.placed import placed_by_scope
 from projections.search.policy import policy
@@ -95,7 +95,8 @@ class Searcher:
         that match less than `min_match`, and items that `readable` does not return; the latter before ranking, so that
         they do not influence the relevance of others. Raises VectorProcessGone.
         """
-        hits = await self._hits(asked)
+        weights: list[Weighed] = []  # of the words, made while the vector process searches
+        hits = await self._hits(asked, lambda: weights.append(weighed(asked.query)))
         scores = {each.valid_from: (each.keyword, each.vector) for each in hits}
         found = await self._items_of(asked, [each.valid_from for each in hits])
         beside: dict[str, list[tuple[str, bool]]] = {}
@@ -113,7 +114,7 @@ class Searcher:
         by_id = {item.item_id: item for item in items}
         read: dict[str, Passages] = {}
         matches = Matches(
-            asked.query,
+            weights[0] if weights else weighed(asked.query),
             read.__getitem__,
             lambda item_id: scores.get(by_id[item_id].at, _NO_SCORES)[1],
             meaning=self._feed.vector_weight > HASHED_VECTOR_WEIGHT,
@@ -185,7 +186,7 @@ class Searcher:
         shown = {**then, **await self._cache().shown([item for item in items if item.at not in then])}
         return {item.item_id: shown[item.at] for item in items if item.at in shown}
 
-    async def _hits(self, asked: Asked) -> list[Found]:
+    async def _hits(self, asked: Asked, meanwhile: Callable[[], None]) -> list[Found]:
         """What the paths of the vector process find."""
         if asked.paths == "recency":
             return []
@@ -198,7 +199,7 @@ class Searcher:
             dict(asked.only or {}),
             versions=asked.versions,
         )
-        answer = await self._feed.search(asked.query, options, asked.paths)
+        answer = await self._feed.search(asked.query, options, asked.paths, meanwhile)
         if answer.lacking is not None and asked.lacking is not None:
             reason = f"{answer.lacking}: the answer goes by words and freshness; see /health for the endpoint"
             asked.lacking(Degraded(part="embeddings", reason=reason, position=self._feed.applied))

@@ -9,7 +9,7 @@ import os
 import signal
 import sys
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -99,12 +99,17 @@ class VectorClient:
         """Whether the process is running and its answers are read."""
         return self._process.returncode is None and not self._reading.done()
 
-    async def answer(self, query: str, options: SearchOptions, paths: Paths = "fused") -> Answer:
+    async def answer(
+        self, query: str, options: SearchOptions, paths: Paths = "fused", meanwhile: Callable[[], None] | None = None
+    ) -> Answer:
         """The best versions of each path, best keyword score first (see `port.VectorStore.search`).
 
-        `paths` "keyword" searches by words only, "vector" by the dense vector only.
+        `paths` "keyword" searches by words only, "vector" by the dense vector only. `meanwhile` is called while the
+        process searches.
         """
-        result = await self._ask("search", query=query, options=options, paths=paths)
+        number = next(self._ids)
+        frame = {"id": number, "do": "search", "query": query, "options": options, "paths": paths}
+        result = await self._exchange(number, frame, meanwhile)
         return Answer([Found(*row) for row in result["found"]], result["lacking"])
 
     async def index(self, changes: Sequence[Change], *, after: int, checkpoint: int) -> int:
@@ -184,7 +189,7 @@ class VectorClient:
         number = next(self._ids)
         return await self._exchange(number, {"id": number, "do": verb, **arguments})
 
-    async def _exchange(self, number: int, frame: Frame) -> Any:
+    async def _exchange(self, number: int, frame: Frame, meanwhile: Callable[[], None] | None = None) -> Any:
         if not self.running or self._process.stdin is None:
             raise self._gone()
         answer: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
@@ -192,6 +197,8 @@ class VectorClient:
         try:
             self._process.stdin.write(pack(frame))
             await self._process.stdin.drain()
+            if meanwhile is not None:
+                meanwhile()
             return await answer
         except (ConnectionError, RuntimeError):  # uvloop raises RuntimeError for a closed pipe
             raise self._gone() from None
