@@ -224,7 +224,9 @@ class Searcher:
             about = (asked.org, list(asked.visible), wanted, positions, asked.as_of, recent, only, asked.versions)
             found = await self._view.ask(items_then, *about)
         else:
-            found = Items(await self._cache().active(asked.org, positions), {})
+            cache = self._cache()
+            found = Items(await cache.active(asked.org, positions), {})
+            cache.fill()
         if short := [item.item_id for item in found.items if item.is_short]:
             moment = None if asked.as_of is not None else datetime.now(UTC)
             over = await self._view.ask(over_among, asked.org, short, moment, asked.as_of)

@@ -10,14 +10,15 @@ from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 import duckdb
+import orjson
 
 from kledger.contract.words import ItemLayer
 from ledger.event import JsonObject
 from projections.fold_kit.named_rows import named_rows
 from projections.search.ranking import Standing
-from projections.views.knowledge.ask import ITEM_COLUMNS, item_of, microseconds, rfc3339, scopes_of
+from projections.views.knowledge.ask import ITEM_COLUMNS, item_of, microseconds, parsed, rfc3339, scopes_of
 from projections.views.knowledge.evidence import confidence
-from projections.views.knowledge.layers import layer_in, layer_of
+from projections.views.knowledge.layers import layer_of
 from projections.views.knowledge.memory_fields import is_short
 from projections.views.knowledge.tables import MADE
 
@@ -91,8 +92,8 @@ class Known(NamedTuple):
 
 _STATE = """s.org, s.id, s.version_position, s.status, s.helpful, s.harmful, s.position, epoch_us(s.updated_at),
     s.supporting, s.opposing"""
-_VERSION = f"""v.score, v.scopes, v.shared_with, v.owner, v.types, v.visibility, {layer_in("v.")},
-    v.layer IS NOT DISTINCT FROM 'short', v.source->>'$.trace_id'"""
+_VERSION = "v.score, v.scopes, v.shared_with, v.owner, v.types, v.visibility, v.layer, v.kind, v.source"
+"""As they are: what is computed of them in SQL costs more to plan than forty items cost here."""
 Shared = dict[Any, Any]
 """Values that many items have, each once."""
 
@@ -117,8 +118,12 @@ def known(cursor: duckdb.DuckDBPyConnection, where: str, shared: Shared) -> list
 
 def _item(state: State, version: tuple[Any, ...], one: Callable[[Any, Any], Any]) -> Known:
     """An item; what it has in common with others is kept once."""
-    score, scopes, shared_with, owner, types, visibility, layer, short, trace = version
+    score, scopes, shared_with, owner, types, visibility, memory, kind, source = version
     readers, kinds = (*scopes, *(shared_with or ())), tuple(types)
+    layer = layer_of(
+        {"types": types, "scopes": scopes} | ({} if memory is None else {"memory": {"layer": memory, "kind": kind}})
+    )
+    trace = parsed(source).get("trace_id")
     standing = Standing(
         state.id,
         score,
@@ -140,7 +145,7 @@ def _item(state: State, version: tuple[Any, ...], one: Callable[[Any, Any], Any]
         one(kinds, kinds),
         one(visibility, visibility),
         one(layer, layer),
-        short,
+        memory == "short",
         one(trace, trace),
     )
 
@@ -166,6 +171,7 @@ def item_then(item: JsonObject, at: int, org: str, updated_us: int) -> Known:
     )
 
 
-def versions(cursor: duckdb.DuckDBPyConnection, where: str) -> dict[int, JsonObject]:
+def texts(cursor: duckdb.DuckDBPyConnection, where: str) -> dict[int, bytes]:
+    """Versions as they were made, as the interfaces return an item, by their positions: in JSON, which is small."""
     rows = named_rows(cursor, f"SELECT {ITEM_COLUMNS} FROM {MADE} WHERE {where}")
-    return {row["version_position"]: item_of(row) for row in rows}
+    return {row["version_position"]: orjson.dumps(item_of(row)) for row in rows}

@@ -7,26 +7,33 @@ is kept apart from its texts, and for ten times as many.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
-from typing import TypeVar
 
+import duckdb
+import orjson
+
+from kledger.contract.errors import LedgerError
 from ledger.event import JsonObject
 from projections.engine.view import View
 from projections.fold_kit.sql_text import among
-from projections.search.known import Known, Shared, State, known, states, versions
+from projections.search.known import Known, Shared, State, known, states, texts
 from projections.search.match import Passages, passages
 
 MOST = 100_000
 """Capacity, in items without their texts: some 0.5 KB each."""
-MOST_TEXTS = 10_000
-"""Capacity, in versions with their texts, and in passages of versions."""
+MOST_TEXTS = 48 << 20
+"""Capacity for versions with their texts, in bytes."""
+MOST_PASSAGES = 20_000
+"""Capacity for the terms of versions, in versions: some 1 KB each."""
+FILLED_AT_ONCE = 1_000
+"""Items that are read in one question where all are read: some 10 ms."""
+_REST_SECONDS = 0.01
 MOST_CHANGES = 20_000
 """Changed items that are read to refresh the cache; where there are more, it begins anew."""
 READ_AT_ONCE = 10_000
 """Characters whose terms are made on the event loop: a few milliseconds."""
-
-T = TypeVar("T")
 
 
 class RememberedItems:
@@ -36,13 +43,15 @@ class RememberedItems:
         self._view = view
         self._most = most
         self._most_texts = most_texts
+        self._filling: asyncio.Task[None] | None = None
         self._turn = asyncio.Lock()
         self.instance = view.instance
         """The view file; once it has been replaced, the cache must not be used any more."""
         self._upto = view.instance.position
         self._known: OrderedDict[int, Known] = OrderedDict()
         self._current: dict[tuple[str, str], int] = {}
-        self._versions: OrderedDict[int, JsonObject] = OrderedDict()
+        self._texts: OrderedDict[int, bytes] = OrderedDict()
+        self._bytes = 0
         self._passages: OrderedDict[int, Passages] = OrderedDict()
         self._shared: Shared = {}
         self.reading = asyncio.Lock()
@@ -58,6 +67,27 @@ class RememberedItems:
 
     async def learn(self, after: int, upto: int) -> None:
         """Preload the items whose versions were made between two positions, up to the cache's capacity."""
+        await self._load(after, upto)
+        made = f"valid_from > {int(after)} AND valid_from <= {int(upto)} AND valid_to IS NULL"
+        self._hold(await self._view.ask(texts, f"{made} ORDER BY valid_from DESC LIMIT {self._most}"))
+
+    def fill(self) -> None:
+        """Begin to load the latest items of the file, up to the cache's capacity; once."""
+        if self._filling is None:
+            self._filling = asyncio.create_task(self._fill(self.instance.position), name="searched-items-fill")
+
+    async def _fill(self, upto: int) -> None:
+        width = FILLED_AT_ONCE
+        # What fails here is loaded by the search that needs it, which says why it cannot be.
+        with contextlib.suppress(LedgerError, duckdb.Error, RuntimeError):
+            while upto > 0 and len(self._known) < self._most and self.instance is self._view.instance:
+                after = max(0, upto - width)
+                if await self._load(after, upto) < FILLED_AT_ONCE // 2:  # most of the log is about something else
+                    width *= 2
+                upto = after
+                await asyncio.sleep(_REST_SECONDS)
+
+    async def _load(self, after: int, upto: int) -> int:
         async with self._turn:  # a state that is read before a refresh must not be kept after it
             await self._refresh()
             items = await self._ask(
@@ -65,6 +95,7 @@ class RememberedItems:
                 f"ORDER BY v.valid_from DESC LIMIT {self._most}"
             )
             self._keep(items)
+        return len(items)
 
     async def shown(self, items: Sequence[Known]) -> dict[int, JsonObject]:
         """The items as JSON, as the interfaces return them, by the position of their version."""
@@ -76,7 +107,9 @@ class RememberedItems:
         found = {each.at: kept for each in items if (kept := self._passages.get(each.at)) is not None}
         if missing := [each.at for each in items if each.at not in found]:
             made = await read_passages(await self._read(missing), self.reading)
-            _kept(self._passages, made, self._most_texts)
+            self._passages.update(made)
+            while len(self._passages) > MOST_PASSAGES:
+                self._passages.popitem(last=False)
             found |= made
         return found
 
@@ -133,7 +166,7 @@ class RememberedItems:
     def _forget(self, at: int) -> None:
         item = self._known.pop(at)
         del self._current[item.org, item.item_id]
-        self._versions.pop(at, None)
+        self._bytes -= len(self._texts.pop(at, b""))
         self._passages.pop(at, None)
 
     async def _ask(self, where: str) -> list[Known]:
@@ -143,18 +176,20 @@ class RememberedItems:
 
     async def _read(self, positions: Sequence[int]) -> dict[int, JsonObject]:
         """The versions made at these positions, as they were made."""
-        found = {at: version for at in positions if (version := self._versions.get(at)) is not None}
+        found = {at: text for at in positions if (text := self._texts.get(at)) is not None}
         if missing := [at for at in positions if at not in found]:
-            read = await self._view.ask(versions, f"valid_from IN ({among(missing)})")
-            _kept(self._versions, read, self._most_texts)
+            read = await self._view.ask(texts, f"valid_from IN ({among(missing)})")
+            self._hold(read)
             found |= read
-        return found
+        return {at: orjson.loads(text) for at, text in found.items()}
 
-
-def _kept(cache: OrderedDict[int, T], more: Mapping[int, T], most: int) -> None:
-    cache.update(more)
-    while len(cache) > most:
-        cache.popitem(last=False)
+    def _hold(self, read: Mapping[int, bytes]) -> None:
+        for at, text in read.items():
+            self._bytes += len(text) - len(self._texts.get(at, b""))
+            self._texts[at] = text
+        while self._bytes > self._most_texts:
+            _, oldest = self._texts.popitem(last=False)
+            self._bytes -= len(oldest)
 
 
 async def read_passages(versions: Mapping[int, JsonObject], reading: asyncio.Lock) -> dict[int, Passages]:

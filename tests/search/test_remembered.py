@@ -65,19 +65,27 @@ async def told(view: View, positions: Sequence[int]) -> list[JsonObject]:
 
 
 @settings(max_examples=tries(40), deadline=None)
-@given(log=histories(max_size=20), steps=st.lists(st.integers(1, 6), min_size=1, max_size=6), most=st.integers(1, 30))
+@given(
+    log=histories(max_size=20),
+    steps=st.lists(st.integers(1, 6), min_size=1, max_size=6),
+    most=st.integers(1, 30),
+    ahead=st.booleans(),
+)
 def test_what_is_remembered_is_what_the_view_says_after_every_batch(
-    log: list[StoredEvent], steps: list[int], most: int
+    log: list[StoredEvent], steps: list[int], most: int, ahead: bool
 ) -> None:
     async def check() -> None:
         with empty_view() as view:
-            items = RememberedItems(view, most, most)
+            items = RememberedItems(view, most, 700 * most)
             at = 0
             for step in steps:
                 if batch := log[at : at + step]:
                     fold(view, batch)
                 at += len(batch)
                 everything = list(range(1, at + 1))
+                if ahead:
+                    items.fill()
+                    await items.learn(at - step, at)
                 assert await remembered(items, everything) == await told(view, everything)
                 assert await remembered(items, everything[::2]) == await told(view, everything[::2])
 
