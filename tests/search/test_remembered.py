@@ -96,6 +96,19 @@ def about(item: str, fact: Any) -> NewEvent:
     return NewEvent(fact, item, "agent:a")
 
 
+def test_few_versions_of_a_long_log_are_read_as_many_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def check() -> None:
+        with empty_view() as view:
+            fold(view, stored([saved(f"k{number}", content=f"said {number}") for number in range(12)]))
+            few = [2, 3, 11]
+            many = [item for item in await remembered(RememberedItems(view), range(1, 13)) if item["position"] in few]
+            monkeypatch.setattr(remembered_items, "LARGE", 0)
+            assert await remembered(RememberedItems(view), few) == many
+            assert len(many) == len(few)
+
+    asyncio.run(check())
+
+
 def test_a_version_that_gave_way_is_no_longer_found() -> None:
     async def check() -> None:
         with empty_view() as view:
