@@ -22,7 +22,7 @@ from projections.search.known import Known, Shared, State, known, states, texts,
 from projections.search.match import Passages, passages
 
 MOST = 100_000
-"""Capacity, in items without their texts: some 0.5 KB each."""
+"""Capacity, in items without their texts: some 0.7 KB each."""
 MOST_TEXTS = 48 << 20
 """Capacity for versions with their texts, in bytes."""
 MOST_PASSAGES = 20_000
