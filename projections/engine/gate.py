@@ -13,12 +13,12 @@ from dataclasses import dataclass
 import duckdb
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from ledger.event import Fact
 from ledger.events import FACTS
 from ledger.wire.publication import Identity
 from projections.engine.decode import Decoded
+from projections.fold_kit import late_compute as pc
 from projections.fold_kit.decisions import ACCEPTED, REST, Candidate, Rules, as_candidates
 from projections.fold_kit.sql_text import among
 from projections.fold_kit.workbench import Workbench, table_of

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import duckdb
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from kledger.contract.knowledge import Case
 from ledger.event import Fact
 from ledger.events.knowledge import KnowledgeConfirmed, KnowledgeRated
+from projections.fold_kit import late_compute as pc
 from projections.fold_kit.decisions import Counted
 from projections.fold_kit.recalls import counts
 from projections.fold_kit.sql_text import Moment, Value, among, insert, literal

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from kledger.contract.recall import LOOK
 from ledger.event import FROM, Fact
@@ -28,6 +27,7 @@ from ledger.events.knowledge import (
 )
 from ledger.events.recall import RecallServed
 from ledger.events.statement import StatementDropped, StatementHeld, StatementReleased
+from projections.fold_kit import late_compute as pc
 
 SERVING: dict[type[Fact], str] = {RecallServed: "served", GoalFocused: "injected"}
 """The relation between an event that serves items and each of the items."""
