@@ -15,6 +15,7 @@ from projections.engine.analyst_views import TABLES as ANALYST_VIEWS
 from projections.engine.registry import VIEWS
 from projections.engine.schema_version import SCHEMA_VERSION
 from projections.fold_kit.sql_text import text
+from projections.views.recalls import retention
 
 # For each bound parameter, DuckDB's client tries to import pandas. Where it is not installed, Python repeats the search
 # each time: a quarter of the time of reading an item. None in sys.modules makes the import fail at once.
@@ -38,17 +39,18 @@ COMMENT ON MACRO TABLE health IS 'How far this file is, and how many events were
 """
 
 
-def open_view(path: Path | None) -> duckdb.DuckDBPyConnection:
+def open_view(path: Path | None, recall_days: int | None = None) -> duckdb.DuckDBPyConnection:
     """Open a view file (None: in memory), creating its tables when it is new.
 
+    A new one keeps the detail of recalls for `recall_days`, None for ever; an old one as it did.
     Raises duckdb.IOException when another process has it open.
     """
     con = duckdb.connect(str(path) if path else ":memory:")
-    _prepare(con, memory_limit="1GB")
+    _prepare(con, "1GB", recall_days)
     return con
 
 
-def open_new_view(path: Path, *, memory_limit: str) -> duckdb.DuckDBPyConnection:
+def open_new_view(path: Path, *, memory_limit: str, recall_days: int | None = None) -> duckdb.DuckDBPyConnection:
     """Create a view file without a write-ahead log, which would write everything twice. Raises duckdb.IOException.
 
     The caller ends with a CHECKPOINT, or discards the file.
@@ -56,11 +58,11 @@ def open_new_view(path: Path, *, memory_limit: str) -> duckdb.DuckDBPyConnection
     con = duckdb.connect(":memory:")
     con.execute(f"ATTACH {text(str(path))} AS view (RECOVERY_MODE no_wal_writes)")
     con.execute("USE view")
-    _prepare(con, memory_limit)
+    _prepare(con, memory_limit, recall_days)
     return con
 
 
-def _prepare(con: duckdb.DuckDBPyConnection, memory_limit: str) -> None:
+def _prepare(con: duckdb.DuckDBPyConnection, memory_limit: str, recall_days: int | None) -> None:
     """Apply the settings, and create the tables when the file is new."""
     con.execute(f"SET memory_limit = '{memory_limit}'")
     con.execute("SET GLOBAL TimeZone = 'UTC'")  # for the cursors of readers too, which take no setting of `con` alone
@@ -80,6 +82,7 @@ def _prepare(con: duckdb.DuckDBPyConnection, memory_limit: str) -> None:
                 con.execute(view.tables)
             con.execute(_CHECKPOINTS)
             con.execute(ANALYST_VIEWS)
+            retention.begin(con, recall_days)
 
 
 @contextmanager
