@@ -26,6 +26,7 @@ from projections.fold_kit.workbench import Workbench, table_of
 from projections.views import as_sets
 from projections.views.as_sets import VERDICT
 from projections.views.documents.rules import DocumentRules
+from projections.views.events.fold import key_of
 from projections.views.goals.rules import GoalRules
 from projections.views.knowledge import fast_path
 from projections.views.knowledge.memory_rules import short_memories_among

@@ -7,7 +7,7 @@ one row (projections/views/recalls/tables.py), and unfolds no item that it does 
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 import duckdb
@@ -27,6 +27,13 @@ _RECALL = """entity_id AS recall_id, d.kind AS kind, epoch_us(stream_time) AS ti
     len(d.items) AS of"""
 _PLACE = """rank::INTEGER AS rank, d.items[rank].version AS item_version, d.items[rank].relevance AS relevance,
     d.ranking.matches[rank] AS match"""
+
+
+@dataclass(frozen=True, slots=True)
+class Recalls(Page):
+    """A page of recalls, and how many more there were whose detail is past its retention."""
+
+    past: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,16 +57,36 @@ def of_item(
     item_id: str,
     window: Window,
     counting: bool | None = None,
-) -> Page:
+) -> Recalls:
     """The caller's recalls that served an item, with its best place in each. Ask before whether the caller reads it."""
-    where = f"org = {text(org)} AND {_own(caller)} AND {_counting(counting)}"
-    return _page(cursor, f"{_RECALL}, {_PLACE}", where, window, item_id)
+    wanted = Wanted(item=item_id, counts=counting)
+    return _recalls(cursor, f"{_RECALL}, {_PLACE}", org, caller, wanted, window)
 
 
-def recalls(cursor: duckdb.DuckDBPyConnection, org: str, caller: Caller, wanted: Wanted, window: Window) -> Page:
+def recalls(cursor: duckdb.DuckDBPyConnection, org: str, caller: Caller, wanted: Wanted, window: Window) -> Recalls:
     """The caller's recalls, newest first."""
-    where = f"{_narrowed(wanted)} AND org = {text(org)} AND {_own(caller)}"
-    return _page(cursor, _RECALL, where, window, wanted.item)
+    return _recalls(cursor, _RECALL, org, caller, wanted, window)
+
+
+def _recalls(
+    cursor: duckdb.DuckDBPyConnection, columns: str, org: str, caller: Caller, wanted: Wanted, window: Window
+) -> Recalls:
+    own = f"org = {text(org)} AND {_own(caller)}"
+    past = f"FROM recall_remains WHERE {_narrowed(wanted, '')} AND {own}"
+    if wanted.item is not None:
+        past += f" AND list_contains(items, {text(wanted.item)})"
+    ((number,),) = cursor.execute(f"SELECT count(*) {past}").fetchall()
+    return replace(_page(cursor, columns, f"{_narrowed(wanted)} AND {own}", window, wanted.item), past=number)
+
+
+def past_retention(cursor: duckdb.DuckDBPyConnection, org: str, caller: Caller, recall_id: str) -> int | None:
+    """The position of the caller's recall of this id whose detail is past its retention; None where there is none."""
+    ((position,),) = cursor.execute(
+        f"""SELECT min(position) FROM recall_remains
+            WHERE recall_key = md5_number_lower(?) AND org = ? AND {_own(caller)}""",
+        [recall_id, org],
+    ).fetchall()
+    return None if position is None else int(position)
 
 
 def recall(cursor: duckdb.DuckDBPyConnection, org: str, caller: Caller, recall_id: str) -> JsonObject | None:
@@ -80,6 +107,16 @@ def recall(cursor: duckdb.DuckDBPyConnection, org: str, caller: Caller, recall_i
     said = _as_served(cursor, org, caller, {(place["id"], place["item_version"]) for place in served})
     results = [place | said[key] for place in served if (key := (place["id"], place["item_version"])) in said]
     return with_times(shown, "time") | {"results": results, "left_out": len(served) - len(results)}
+
+
+def past_around(cursor: duckdb.DuckDBPyConnection, org: str, caller: Caller, ref: str) -> int:
+    """How many of the caller's recalls that served the item `ref`, or are of the trace `trace:ID`, are reduced."""
+    trace = ref.removeprefix("trace:")
+    about = f"list_contains(items, {text(ref)})" if trace == ref else f"trace_id = {text(trace)}"
+    ((number,),) = cursor.execute(
+        f"SELECT count(*) FROM recall_remains WHERE {about} AND org = {text(org)} AND {_own(caller)}"
+    ).fetchall()
+    return int(number)
 
 
 def _as_served(
@@ -130,19 +167,19 @@ def _own(caller: Caller) -> str:
     return "TRUE" if caller.is_operator else f"actor IN ({among(caller.entities())})"
 
 
-def _narrowed(wanted: Wanted) -> str:
-    """The predicate of the recalls that are wanted, but for the item."""
-    equal = {"trace_id": wanted.trace, "actor": wanted.actor, "d.kind": wanted.kind}
+def _narrowed(wanted: Wanted, data: str = "d.") -> str:
+    """The predicate of the recalls that are wanted, but for the item; `data` is what the kind is a part of."""
+    equal = {"trace_id": wanted.trace, "actor": wanted.actor, f"{data}kind": wanted.kind}
     named = [f"{column} = {text(value)}" for column, value in equal.items() if value is not None]
     return " AND ".join(
-        [_counting(wanted.counts), *named, *_within(wanted.since, ">="), *_within(wanted.until, "<")]
+        [_counting(wanted.counts, data), *named, *_within(wanted.since, ">="), *_within(wanted.until, "<")]
     )
 
 
-def _counting(wanted: bool | None) -> str:
+def _counting(wanted: bool | None, data: str) -> str:
     if wanted is None:
         return "TRUE"
-    return counts("d.") if wanted else f"NOT {counts('d.')}"
+    return counts(data) if wanted else f"NOT {counts(data)}"
 
 
 def _within(bound: int | datetime | None, compared: str) -> list[str]:
@@ -151,7 +188,7 @@ def _within(bound: int | datetime | None, compared: str) -> list[str]:
     return [] if bound is None else [f"position {compared} {int(bound)}"]
 
 
-def _page(cursor: duckdb.DuckDBPyConnection, columns: str, where: str, window: Window, item: str | None) -> Page:
+def _page(cursor: duckdb.DuckDBPyConnection, columns: str, where: str, window: Window, item: str | None) -> Recalls:
     """A page of recalls; with an item those that served it, `rank` being its best place in each."""
     source = f"recall_events WHERE {where}"
     if item is not None:
@@ -165,4 +202,4 @@ def _page(cursor: duckdb.DuckDBPyConnection, columns: str, where: str, window: W
     if window.before is not None or len(rows) == window.limit:  # there may be others
         ((total,),) = cursor.execute(f"SELECT count(*) FROM {source}").fetchall()
     results = [with_times(row, "time") for row in rows]
-    return Page(results, total, rows[-1]["position"] if len(rows) == window.limit else None)
+    return Recalls(results, total, rows[-1]["position"] if len(rows) == window.limit else None)
