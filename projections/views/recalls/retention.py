@@ -27,7 +27,8 @@ SELECT position, time, stream_time, org, actor, trace_id, d.kind, list_transform
     md5_number_lower(entity_id),
     CASE WHEN starts_with(actor, {text(USER)}) AND d.query <> {text(ERASED)} THEN unhex(sha256(d.query)) END
 FROM recall_events WHERE stream_time < {{before}};
-DELETE FROM recall_events WHERE stream_time < {{before}}
+DELETE FROM packed_recalls WHERE stream_time < {{before}};
+DELETE FROM waiting_recalls WHERE stream_time < {{before}}
 """
 
 

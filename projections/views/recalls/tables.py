@@ -2,7 +2,10 @@
 
 A recall is most of what a busy node keeps, so each is kept once: `recall_events` has the event itself, as it was
 decoded, and `events`, `recalls` and `lineage` have its rows from there. A row for each item, with the recall's ids,
-its text and its event repeated, took six times as much.
+its text and its event repeated, took many times as much.
+
+`packed_recalls` has lists. DuckDB writes into its write-ahead log, with each row that is inserted alone, the lists of
+up to 2,047 rows before it. So a few recalls wait as text in `waiting_recalls`, and are packed together.
 
 Where a node keeps the detail of recalls for a time only (projections/views/recalls/retention.py), `recall_remains` has
 what is left of the older ones: who, when, of which kind, for which trace, which items. Everything that counts recalls
@@ -14,13 +17,18 @@ from __future__ import annotations
 from ledger.events.recall import RecallServed
 from projections.fold_kit.envelopes import data_as_json, written_version
 from projections.fold_kit.recalls import counts
-from projections.fold_kit.schema_sql import struct_type
+from projections.fold_kit.schema_sql import data_structure, struct_type
+from projections.fold_kit.sql_text import text
 
-KEPT = (
-    *("position", "time", "stream_time", "event_id", "org", "entity_id", "actor", "trace_id", "message_id"),
-    *("causation_id", "correlation_id", "traceparent", "source", "d"),
+KEPT = ", ".join(
+    (
+        *("position", "time", "stream_time", "event_id", "org", "entity_id", "actor", "trace_id", "message_id"),
+        *("causation_id", "correlation_id", "traceparent", "source"),
+    )
 )
-"""The columns of `recall_events`: those of a decoded event that differ between recalls."""
+"""The columns that both tables of recalls have: those of a decoded event that differ between recalls."""
+PARSED = f"from_json(data, {text(data_structure(RecallServed))})"
+"""The data of a recall that waits, as a struct."""
 
 
 def _each(items: str) -> str:
@@ -31,14 +39,18 @@ def _each(items: str) -> str:
 
 _RANK = "CASE WHEN item IS NOT NULL THEN n END::INTEGER"
 
-TABLES = f"""
-CREATE TABLE recall_events (
+_COLUMNS = """
     position BIGINT NOT NULL, time TIMESTAMPTZ NOT NULL, stream_time TIMESTAMPTZ NOT NULL, event_id VARCHAR NOT NULL,
     org VARCHAR NOT NULL, entity_id VARCHAR NOT NULL, actor VARCHAR NOT NULL, trace_id VARCHAR, message_id VARCHAR,
-    causation_id VARCHAR, correlation_id VARCHAR, traceparent VARCHAR, source VARCHAR NOT NULL,
-    d {struct_type(RecallServed)} NOT NULL
-);
-COMMENT ON TABLE recall_events IS 'Internal: each recall once; read the views recalls, events and lineage';
+    causation_id VARCHAR, correlation_id VARCHAR, traceparent VARCHAR, source VARCHAR NOT NULL"""
+
+TABLES = f"""
+CREATE TABLE packed_recalls ({_COLUMNS}, d {struct_type(RecallServed)} NOT NULL);
+COMMENT ON TABLE packed_recalls IS 'Internal: each recall once; read the views recalls, events and lineage';
+CREATE TABLE waiting_recalls ({_COLUMNS}, data VARCHAR NOT NULL);
+COMMENT ON TABLE waiting_recalls IS 'Internal: recalls that are packed with the next ones';
+CREATE VIEW recall_events AS FROM packed_recalls UNION ALL SELECT {KEPT}, {PARSED} FROM waiting_recalls;
+COMMENT ON VIEW recall_events IS 'Internal: all recalls whose detail is kept';
 CREATE TABLE recall_remains (
     position BIGINT NOT NULL, time TIMESTAMPTZ NOT NULL, stream_time TIMESTAMPTZ NOT NULL, org VARCHAR NOT NULL,
     actor VARCHAR NOT NULL, trace_id VARCHAR, kind VARCHAR NOT NULL, items VARCHAR[] NOT NULL,
