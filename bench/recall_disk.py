@@ -1,9 +1,10 @@
-"""Disk of reading: what a million recorded searches keep, by part: `python -m bench.recall_disk [--searches N]`.
+"""Disk of reading: what a million recorded searches keep, by part: `python -m bench.recall_disk [--page]`.
 
 Recalls as a node states them, of five items each, for the actors, traces and messages of 500 callers, half of them
 persons, whose questions are sealed. Each part is beside the bytes of the log. The views are those of a rebuild, whose
 file is packed; a live one writes the same into its write-ahead log first, of at most 200,000 events. The last row is
-the sum: gigabytes for a million searches.
+the sum: gigabytes for a million searches. `--page` writes the rows into the page that tells of them, so that no figure
+there is written by hand.
 """
 
 from __future__ import annotations
@@ -48,6 +49,8 @@ TOGETHER = 20
 LIVE = 2_000
 MILLION = 1_000_000
 DAY_NS = 86_400 * 10**9
+PAGE = Path(__file__).parents[1] / "docs" / "how-to" / "observe-a-node.md"
+BEGIN, END = "<!-- python -m bench.recall_disk --page -->\n", "<!-- end -->\n"
 
 
 def searches(count: int, seed: int = 1) -> Iterator[NewEvent]:
@@ -169,8 +172,24 @@ def run(count: int = SEARCHES) -> list[dict[str, Any]]:
     return uvloop.run(measure(count))
 
 
+def write_page(rows: list[dict[str, Any]]) -> None:
+    """Write the rows into PAGE, between its marks."""
+    before, _, rest = PAGE.read_text(encoding="utf-8").partition(BEGIN)
+    after = rest.partition(END)[2]
+    lines = ["| what | size | |", "|---|---|---|"]
+    for row in rows:
+        size = f"{row['ours']:,.0f} bytes" if row["unit"] == "bytes" else f"{row['ours']:.1f} {row['unit']}"
+        lines.append(f"| {row['row']} | {size} | {row['note'].removeprefix('beside the log; ')} |")
+    PAGE.write_text("".join([before, BEGIN, *(f"{line}\n" for line in lines), END, after]), encoding="utf-8")
+
+
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(prog="python -m bench.recall_disk", description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--searches", type=int, default=SEARCHES)
-    for line in run(parser.parse_args().searches):
+    parser.add_argument("--page", action="store_true", help="write the rows into the documentation")
+    options = parser.parse_args()
+    measured = run(options.searches)
+    if options.page:
+        write_page(measured)
+    for line in measured:
         print(f"{line['row']:54} {line['ours']:10.3f} {line['unit']:6} {line['ratio']:.3f}  {line['note']}")

@@ -60,7 +60,7 @@ class Rebuilds:
     async def rebuild(self, progress: Progress, *, release: int | None = None) -> JsonObject:
         """Fold the whole log and swap; the parked event at `release` is folded like any other."""
         result = await self.undisturbed(partial(self._rebuild, progress, release))
-        return await self.integrity.certified("rebuild", result)
+        return await self.integrity.certified("rebuild", result, self.files.recall_days)
 
     async def _rebuild(self, progress: Progress, release: int | None) -> JsonObject:
         async with self.beside, self._vectors_beside() as vectors:
