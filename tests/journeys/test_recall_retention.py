@@ -1,4 +1,4 @@
-"""A node keeps the detail of recalls as long as it is set to: from its start on, in each rebuild, and not in a replay."""
+"""A node keeps the detail of recalls for as long as it is set to, in each rebuild as well; a replay has all of it."""
 
 from __future__ import annotations
 
