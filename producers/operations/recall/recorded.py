@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from kledger.contract.errors import PastRetention, UnknownReference
+from kledger.contract.errors import UnknownReference
 from kledger.contract.scopes import Caller
 from ledger.event import JsonObject
 from producers.operations.desk import ANY, Desk, Freshness, reach_recalls
 from producers.operations.knowledge.unknown import unknown
 from producers.operations.outcomes import listed
+from producers.operations.past_retention import past_retention
 from projections.fold_kit.page import Window
 from projections.views.knowledge.ask import standings
 from projections.views.recalls import ask
@@ -66,15 +67,6 @@ async def recall(desk: Desk, caller: Caller, recall_id: str, *, freshness: Fresh
             ref=recall_id,
         )
     return shown
-
-
-def past_retention(what: str, **details: int | str) -> PastRetention:
-    """The error for detail of recalls that the views keep no longer."""
-    return PastRetention(
-        f"{what} is past its retention here (KLEDGER_RECALL_DETAIL_DAYS); the log has it: kledger replay --into FILE "
-        "folds it with all detail, for DuckDB to read",
-        **details,
-    )
 
 
 def _listed(found: Recalls, position: int) -> JsonObject:
