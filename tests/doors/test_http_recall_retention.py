@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import time
+from html import unescape
 
 import pytest
 
@@ -57,6 +59,26 @@ async def test_what_is_past_is_answered_as_past_and_what_was_not_there_as_unknow
         assert "past_retention" not in (await door.get("/api/lineage", params={"ref": item["id"]}, headers=BOB)).json()
         refusal(await door.get("/api/lineage?ref=trace:t-1", headers=ALICE), 410, "past_retention")
         refusal(await door.get("/api/lineage?ref=trace:t-1", headers=BOB), 404, "unknown_reference")
+
+
+async def test_pages_say_that_the_log_alone_has_the_rest() -> None:
+    async with http_door() as door:
+        item = await door.saved(ALICE, task="the lamp", scopes=["public"])
+        recall_id = (await door.get("/api/knowledge/search?q=lamp", headers=ALICE)).json()["recall_id"]
+        await door.desk.view.wait_for(await door.head())
+        csrf = re.search('name="csrf" value="([^"]+)"', (await door.get("/ui/sign-in")).text)
+        assert csrf is not None
+        await door.post("/ui/sign-in", data={"csrf": unescape(csrf[1]), "token": "", "user": "alice"})
+        for path in ("/ui/recalls", f"/ui/items/{item['id']}?show=recalls"):
+            assert recall_id in (await door.get(path)).text
+        await three_days_later(door)
+        for path in ("/ui/recalls", f"/ui/items/{item['id']}?show=recalls"):
+            page = (await door.get(path)).text
+            assert "1 older recall, whose detail is kept in the log alone" in page
+            assert "Nothing was recalled yet" not in page
+        gone = await door.get(f"/ui/recalls/{recall_id}")
+        assert gone.status_code == 410
+        assert "The log still has it" in gone.text
 
 
 async def test_a_verdict_is_credited_to_a_recall_that_is_past() -> None:
