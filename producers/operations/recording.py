@@ -14,7 +14,7 @@ import os
 import re
 from typing import Literal, get_args
 
-from kledger.contract.errors import InvalidPayload
+from kledger.contract.errors import InvalidPayload, PastRetention
 from kledger.contract.scopes import Caller
 from projections.views.recalls.retention import MOST_DAYS
 
@@ -52,3 +52,12 @@ def detail_days_from_environment() -> int | None:
 def is_recorded(recorded: Recorded, caller: Caller) -> bool:
     """Whether recalls of this caller are recorded."""
     return recorded == "all" or (recorded == "agents" and caller.agent is not None)
+
+
+def past_retention(what: str, **details: int | str) -> PastRetention:
+    """The error for detail that the views keep no longer: `what`, of which `details` say more."""
+    return PastRetention(
+        f"{what} is past its retention here ({DAYS}); the log has it: kledger replay --into FILE "
+        "folds it with all detail, for DuckDB to read",
+        **details,
+    )

@@ -16,7 +16,7 @@ from producers.operations.knowledge.part import part_of
 from producers.operations.knowledge.unknown import unknown
 from producers.operations.not_then import not_then
 from producers.operations.outcomes import listed
-from producers.operations.past_retention import past_retention
+from producers.operations.recording import past_retention
 from projections.fold_kit.page import Window
 from projections.views.feedback import ask as feedback
 from projections.views.knowledge.listing import Wanted, items

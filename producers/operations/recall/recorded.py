@@ -8,7 +8,7 @@ from ledger.event import JsonObject
 from producers.operations.desk import ANY, Desk, Freshness, reach_recalls
 from producers.operations.knowledge.unknown import unknown
 from producers.operations.outcomes import listed
-from producers.operations.past_retention import past_retention
+from producers.operations.recording import past_retention
 from projections.fold_kit.page import Window
 from projections.views.knowledge.ask import standings
 from projections.views.recalls import ask
