@@ -34,6 +34,7 @@ BENCHMARKS = (
     "visible",
     "search",
     "recorded",
+    "recall_disk",
     "growth",
     "recall",
     "turns",

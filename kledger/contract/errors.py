@@ -229,6 +229,10 @@ class Erased(LedgerError):
     """What was asked for was erased with the person whom it belonged to."""
 
 
+class PastRetention(LedgerError):
+    """The log has it, and the views of this node keep its detail no longer: a replay shows it."""
+
+
 class KeyMissing(LedgerError):
     """A value is sealed with a key that the vault does not have, not even as a tombstone."""
 

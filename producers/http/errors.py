@@ -48,7 +48,7 @@ _CODES = {
         "not_repairable",
         "chain_contradicted",
     ),
-    410: ("erased", "subject_forgotten"),
+    410: ("erased", "subject_forgotten", "past_retention"),
     413: ("payload_too_large",),
     422: (
         *("secret_in_clear", "invalid_payload", "idempotency_mismatch", "illegal_scope", "illegal_subject"),

@@ -57,6 +57,8 @@ CODES: Mapping[str, str] = {
     "request_too_slow": "What was sent did not arrive in time. Try again.",
     "restore_refused": "The backup cannot be brought back there.",
     "restore_unfinished": "The node is being brought back from a backup. Try again later.",
+    "past_retention": "This node shows the detail of recalls for some time only. The log still has it: ask whoever "
+    "runs the node for a replay.",
     "seal_broken": _DAMAGED,
     "secret_in_clear": "A secret must not be kept in clear text.",
     "subject_forgotten": "This person was forgotten on request: nothing more is kept under the name.",
