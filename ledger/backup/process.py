@@ -6,6 +6,7 @@ import asyncio
 from dataclasses import asdict
 from pathlib import Path
 
+from ledger.backup.archived import Archived
 from ledger.backup.witnesses import SignedLog
 from ledger.backup.writing import BackedUp, back_up
 from ledger.broker.access import BrokerAccess
@@ -26,8 +27,9 @@ async def back_up_in_own_process(access: BrokerAccess, directory: Path, data: Pa
 async def _back_up(order: JsonObject, progress: Progress) -> JsonObject:
     ledger = await JetStreamLedger.connect(access_read(order["broker"]), role="reader", name="kledger-backup")
     try:
-        signed = SignedLog.of_node(Path(order["data"]))
-        return asdict(await back_up(ledger, Path(order["directory"]), progress, signed=signed))
+        data = Path(order["data"])
+        signed, archived = SignedLog.of_node(data), Archived.of_node(data)
+        return asdict(await back_up(ledger, Path(order["directory"]), progress, signed=signed, archived=archived))
     finally:
         await ledger.close()
 
