@@ -59,7 +59,7 @@ class SegmentWriter:
             SCHEMA,
             compression="zstd",
             use_dictionary=["subject"],
-            write_statistics=["position", "stored_ns"],
+            write_statistics=["position", "stored_ns", "subject"],
         )
         self._group: list[BackupEvent] = []
         self._group_bytes = 0
@@ -131,6 +131,25 @@ def read_segment(path: Path) -> Iterator[list[BackupEvent]]:
             raise ValueError("it does not have the columns of an event file")
         for batch in file.iter_batches(_READ_EVENTS, use_threads=False):
             yield [_event(*row) for row in zip(*(column.to_pylist() for column in batch.columns), strict=True)]
+
+
+def read_leaves(path: Path) -> list[bytes]:
+    """The leaves in one file, which stand beside its events. Raises OSError, pyarrow.ArrowException."""
+    import pyarrow.parquet as pq
+
+    with pq.ParquetFile(path, pre_buffer=False) as file:
+        leaves: list[bytes] = file.read(["leaf"], use_threads=False)["leaf"].to_pylist()
+    return leaves
+
+
+def body_bytes_in(path: Path) -> int:
+    """About how many bytes the bodies in one file have. Raises OSError, pyarrow.ArrowException."""
+    import pyarrow.parquet as pq
+
+    with pq.ParquetFile(path, pre_buffer=False) as file:
+        groups = [file.metadata.row_group(group) for group in range(file.metadata.num_row_groups)]
+    columns = [group.column(at) for group in groups for at in range(group.num_columns)]
+    return sum(one.total_uncompressed_size for one in columns if one.path_in_schema in ("body", "body_bytes"))
 
 
 def _event(*row: Any) -> BackupEvent:

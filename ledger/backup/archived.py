@@ -142,6 +142,8 @@ def _taken(place: Place, stretch: Stretch, archived: Archived, head: bytes) -> t
     name, source = segment_name(*stretch), archived.directory / EVENTS / stretch.name / EVENT_FILE
     try:
         signed = read_events_manifest(archived.directory, stretch, archived.keys, archived.leaves)
+        if source.is_symlink():
+            raise NotBelieved(f"{EVENTS}/{stretch.name}/{EVENT_FILE}", "it is a link")
         draft = place.same(source, name)
         digest, size = file_digest(draft), draft.stat().st_size
         if digest != signed["sha256"]:

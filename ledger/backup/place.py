@@ -10,7 +10,6 @@ import contextlib
 import fcntl
 import os
 import shutil
-import stat
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -19,6 +18,7 @@ from typing import Protocol
 
 from kledger.contract.errors import BackupMismatch, InvalidPayload
 from ledger.broker.server_config import write_private
+from ledger.runtime.same_file import same_file
 from ledger.runtime.whole_file import check_directory_place
 
 MANIFEST, EVENTS, LOCK = "manifest.json", "events", "lock"
@@ -98,13 +98,7 @@ class Directory:
         """Raises OSError, also where the file is a link."""
         draft = self.draft(name)
         draft.unlink(missing_ok=True)
-        try:
-            os.link(file, draft, follow_symlinks=False)
-        except OSError:  # on another file system, or one without hard links
-            _copied(file, draft)
-        if not stat.S_ISREG(draft.lstat().st_mode):
-            draft.unlink()
-            raise OSError(f"{file} is no file")
+        same_file(file, draft)
         return draft
 
     def put(self, draft: Path, name: str) -> None:
@@ -159,13 +153,3 @@ def sync_directory(directory: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
-
-
-def _copied(file: Path, draft: Path) -> None:
-    with (
-        os.fdopen(os.open(file, os.O_RDONLY | os.O_NOFOLLOW), "rb") as source,
-        os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as target,
-    ):
-        shutil.copyfileobj(source, target, 1024 * 1024)
-        target.flush()
-        os.fsync(target.fileno())

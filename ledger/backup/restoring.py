@@ -18,6 +18,7 @@ from kledger.contract.errors import LogReplaced, RestoreRefused
 from ledger.backup.checking import intact, read_backup
 from ledger.backup.keys import restore_keys
 from ledger.backup.manifest import Manifest
+from ledger.backup.put_back import put_back
 from ledger.backup.sending import Sender
 from ledger.backup.sessions import restore_sessions
 from ledger.backup.writing import Progress, silent
@@ -53,6 +54,8 @@ class Restored:
     """The number of restored records of the vault; the master key that they need is in no backup."""
     session_records: int
     """The number of restored records of sessions: messages, and what else is kept with them."""
+    archived: int
+    """The number of the backup's files that are segments of the new node's archive."""
     seconds: float
 
 
@@ -66,12 +69,14 @@ async def restore(
     settings: JsonObject | None = None,
     start_over: bool = False,
     manifest: Manifest | None = None,
+    data: Path | None = None,
 ) -> Restored:
     """Restore a backup into an empty stream, which is created if it does not exist; connects as `admin`.
 
     With `key`, the backup must be signed with it. `manifest` is that of a backup that was just verified; without it the
-    backup is verified first. `settings` are those of the stream that was there before. `start_over` removes the events
-    of an interrupted restore. `progress` counts the events that are published and then those that are compared. Raises
+    backup is verified first. `data` is the directory of the node that will use the stream: the files become its archive
+    (ledger/backup/put_back.py). `settings` are those of the stream that was there before. `start_over` removes what an
+    interrupted restore left. `progress` counts the events that are published and then those that are compared. Raises
     BackupDamaged, BackupMismatch (before anything is published), RestoreRefused, PayloadTooLarge, BrokerUnavailable
     (run it again: it resumes), BrokerMisconfigured.
     """
@@ -95,6 +100,7 @@ async def restore(
         )
         keys = await restore_keys(access, connection, directory)
         words = await restore_sessions(access, connection, directory, manifest.position)
+        segments = await asyncio.to_thread(put_back, directory, manifest, data) if data is not None else 0
         await _finish(connection, stream, manifest)
     finally:
         await connection.close()
@@ -106,6 +112,7 @@ async def restore(
         manifest.signed.to_json() if manifest.signed else None,
         keys,
         words,
+        segments,
         round(time.monotonic() - started, 3),
     )
 

@@ -119,7 +119,9 @@ def restore_backup(
         restored = _on_broker(
             data,
             nats,
-            lambda access: restore(access, directory, _moving(shown), start_over=start_over, manifest=manifest),
+            lambda access: restore(
+                access, directory, _moving(shown), start_over=start_over, manifest=manifest, data=data
+            ),
         )
     lines = facts(
         (
