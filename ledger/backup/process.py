@@ -6,6 +6,7 @@ import asyncio
 from dataclasses import asdict
 from pathlib import Path
 
+from ledger.backup.address import opened
 from ledger.backup.archived import Archived
 from ledger.backup.witnesses import SignedLog
 from ledger.backup.writing import BackedUp, back_up
@@ -15,12 +16,12 @@ from ledger.event import JsonObject
 from ledger.store.jetstream import JetStreamLedger
 
 
-async def back_up_in_own_process(access: BrokerAccess, directory: Path, data: Path, progress: Progress) -> BackedUp:
-    """Run back_up in a process of its own; `data` is the node's data directory, with its signed checkpoints.
+async def back_up_in_own_process(access: BrokerAccess, where: str, data: Path, progress: Progress) -> BackedUp:
+    """Run back_up to an address in a process of its own, for the node with the data directory `data`.
 
     Raises what back_up raises; cancelling ends the process, and the backup stays intact.
     """
-    order = {"broker": access_told(access, "reader"), "directory": str(directory), "data": str(data)}
+    order = {"broker": access_told(access, "reader"), "into": where, "data": str(data)}
     return BackedUp(**await in_own_process("ledger.backup.process", order, progress))
 
 
@@ -29,7 +30,8 @@ async def _back_up(order: JsonObject, progress: Progress) -> JsonObject:
     try:
         data = Path(order["data"])
         signed, archived = SignedLog.of_node(data), Archived.of_node(data)
-        return asdict(await back_up(ledger, Path(order["directory"]), progress, signed=signed, archived=archived))
+        with opened(order["into"]) as place:
+            return asdict(await back_up(ledger, place, progress, signed=signed, archived=archived))
     finally:
         await ledger.close()
 

@@ -18,6 +18,7 @@ import typer
 from rich.console import Group
 
 from kledger.contract.errors import InvalidPayload
+from ledger.backup.address import SCHEME, is_in_store, opened
 from ledger.runtime.whole_file import check_directory_place
 from producers.cli.commands import admin
 from producers.cli.progress import Bar, bar
@@ -40,23 +41,27 @@ Key = Annotated[
 
 def backup(
     session: Session,
-    directory: Annotated[Path, typer.Argument(metavar="DIR", help="A directory of the node's machine.")],
+    into: Annotated[
+        str, typer.Argument(metavar="DIR", help="A directory of the node's machine, or s3://BUCKET/PREFIX.")
+    ],
     check: Annotated[
         bool, typer.Option("--check", help="Read the whole backup and look for damage; needs no node.")
     ] = False,
     key: Key = None,
 ) -> Answer:
-    """Append what is new in the log to the backup in DIR: Parquet files that DuckDB reads as they are.
+    """Add what is new in the log to the backup in DIR: Parquet files that DuckDB reads as they are.
 
-    With --check it exits with 1 when a byte of the backup was changed, or a file is missing.
+    The node needs AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and, for a server that is not AWS, AWS_ENDPOINT_URL_S3 in its
+    environment to write to an object store. With --check it exits with 1 when a byte of the backup was changed, or a
+    file is missing.
 
     Example: kledger backup /backups/ledger
     """
     if check:
-        return _check(directory, key)
+        return _check(into, key)
     if key is not None:
         raise typer.BadParameter("the key is for --check", param_hint="--key")
-    outcome = admin.run_job(session, "backup", into=directory.absolute())
+    outcome = admin.run_job(session, "backup", into=into if is_in_store(into) else str(Path(into).absolute()))
     shown = facts(
         (
             "added",
@@ -74,11 +79,11 @@ def backup(
     return Answer(outcome, shown)
 
 
-def _check(directory: Path, key: str | None) -> Answer:
+def _check(where: str, key: str | None) -> Answer:
     from ledger.backup.checking import check_backup
 
-    with bar("check", None) as moving:
-        checked = check_backup(directory, _moving(moving), key=_key(key))
+    with bar("check", None) as moving, opened(where) as place:
+        checked = check_backup(place, _moving(moving), key=_key(key))
     verdict = words("damaged", "bold red") if checked.problems else words("whole", "green")
     shown = facts(
         ("backup", verdict),
@@ -93,7 +98,7 @@ def _check(directory: Path, key: str | None) -> Answer:
 
 def restore_backup(
     session: Session,  # noqa: ARG001  # every command has one
-    directory: Annotated[Path, typer.Argument(metavar="DIR", help="The backup.")],
+    source: Annotated[str, typer.Argument(metavar="DIR", help="The backup: a directory, or s3://BUCKET/PREFIX.")],
     data: Annotated[
         Path | None, typer.Option(help="The data directory to restore it into, on which no node runs.")
     ] = None,
@@ -108,12 +113,13 @@ def restore_backup(
     Example: kledger restore-backup /backups/ledger --data ./.kledger
     """
     from ledger.backup.checking import intact
+    from ledger.backup.fetching import brought_here
     from ledger.backup.restoring import restore
 
     _check_one(data, nats)
     if data is not None:
         check_directory_place(data)
-    with bar("restore", None) as shown:
+    with bar("restore", None) as shown, brought_here(source, data, _moving(shown)) as directory:
         manifest = intact(directory, _moving(shown), key=_key(key))  # before anything is created
         shown.step("restore")
         restored = _on_broker(
@@ -147,7 +153,12 @@ def _needs_the_master_key(data: Path | None) -> str:
 
 def repair(
     session: Session,  # noqa: ARG001  # every command has one
-    source: Annotated[Path, typer.Option("--from", metavar="DIR", help="The backup.", show_default=False)],
+    source: Annotated[
+        str,
+        typer.Option(
+            "--from", metavar="DIR", help="The backup: a directory, or s3://BUCKET/PREFIX.", show_default=False
+        ),
+    ],
     data: Annotated[Path | None, typer.Option(help="The data directory, on which no node runs.")] = None,
     nats: Nats = None,
     into: Annotated[
@@ -161,21 +172,24 @@ def repair(
 
     Example: kledger repair --from /backups/ledger --data ./.kledger
     """
+    from ledger.backup.fetching import brought_here
     from ledger.backup.manifest import load
     from ledger.backup.repairing import repair as repair_stream
     from ledger.backup.repairing import spelled
     from ledger.backup.witnesses import SignedLog
 
-    load(source)  # before a broker is started
-    kept_in = into or source.with_name(f"{source.absolute().name}-repaired-{datetime.now(UTC):%Y%m%dT%H%M%SZ}")
+    named = Path(source.removeprefix(SCHEME)) if is_in_store(source) else Path(source).absolute()
+    beside = Path.cwd() if is_in_store(source) else named.parent
+    kept_in = into or beside / f"{named.name}-repaired-{datetime.now(UTC):%Y%m%dT%H%M%SZ}"
     check_directory_place(kept_in)
-    with bar("repair", None) as shown:
+    with bar("repair", None) as shown, brought_here(source, None, _moving(shown)) as directory:
+        load(directory)  # before a broker is started
         repaired = _on_broker(
             data,
             nats,
             lambda access: repair_stream(
                 access,
-                source,
+                directory,
                 kept_in,
                 signed=SignedLog.of_node(data) if data is not None else None,
                 progress=_moving(shown),
