@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 
 from kledger.contract.errors import InvalidPayload
-from ledger.backup.place import Directory, Place
 
 SCHEME = "s3://"
 _BUCKET = re.compile(r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]")
@@ -50,15 +46,3 @@ class StoreAddress:
 def is_in_store(where: str) -> bool:
     """Whether this is the address of an object store, or was meant as one."""
     return where.startswith(SCHEME)
-
-
-@contextmanager
-def opened(where: str) -> Iterator[Place]:
-    """The place at an address. Raises InvalidPayload, ObjectStoreFailed (it is not reached, or has no such bucket)."""
-    if not is_in_store(where):
-        yield Directory(Path(where))
-        return
-    from ledger.backup.object_store import object_store  # its library is loaded by whoever speaks to a store
-
-    with object_store(StoreAddress.parse(where)) as store:
-        yield store

@@ -10,8 +10,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from ledger.archive.event_file import file_digest
-from ledger.backup.address import is_in_store, opened
+from ledger.backup.address import is_in_store
 from ledger.backup.manifest import load
+from ledger.backup.opening import opened
 from ledger.backup.place import EVENTS, MANIFEST, Directory, Place
 from ledger.backup.writing import Progress, damaged, silent
 

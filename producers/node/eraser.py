@@ -95,8 +95,8 @@ class Eraser:
 
         No order is carried out meanwhile. The keys come last: whatever is sealed has its key there.
         """
-        from ledger.backup.address import opened
         from ledger.backup.keys import keep_keys
+        from ledger.backup.opening import opened
         from ledger.backup.sessions import keep_sessions
 
         async with self.turn:

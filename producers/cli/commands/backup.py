@@ -18,7 +18,8 @@ import typer
 from rich.console import Group
 
 from kledger.contract.errors import InvalidPayload
-from ledger.backup.address import SCHEME, is_in_store, opened
+from ledger.backup.address import SCHEME, is_in_store
+from ledger.backup.opening import opened
 from ledger.runtime.whole_file import check_directory_place
 from producers.cli.commands import admin
 from producers.cli.progress import Bar, bar
@@ -51,8 +52,8 @@ def backup(
 ) -> Answer:
     """Add what is new in the log to the backup in DIR: Parquet files that DuckDB reads as they are.
 
-    The node needs AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and, for a server that is not AWS, AWS_ENDPOINT_URL_S3 in its
-    environment to write to an object store. With --check it exits with 1 when a byte of the backup was changed, or a
+    To write to an object store, the node needs AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY in its environment, and for a
+    server that is not AWS AWS_ENDPOINT_URL_S3. With --check it exits with 1 when a byte of the backup was changed, or a
     file is missing.
 
     Example: kledger backup /backups/ledger

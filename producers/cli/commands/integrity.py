@@ -83,8 +83,8 @@ def audit(
 
 def _require_readable(checkpoints: Iterable[Path], backup: str | None) -> None:
     """Check that the inputs of an audit can be read, before a broker is started. Raises OSError, BackupDamaged."""
-    from ledger.backup.address import opened
     from ledger.backup.manifest import load
+    from ledger.backup.opening import opened
 
     for file in checkpoints:
         file.read_bytes()
