@@ -52,9 +52,9 @@ def backup(
 ) -> Answer:
     """Add what is new in the log to the backup in DIR: Parquet files that DuckDB reads as they are.
 
-    To write to an object store, the node needs AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY in its environment, and for a
-    server that is not AWS AWS_ENDPOINT_URL_S3. With --check it exits with 1 when a byte of the backup was changed, or a
-    file is missing.
+    For an object store the node needs AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY in its environment, and where that is
+    not AWS, AWS_ENDPOINT_URL_S3. With --check it exits with 1 when a byte of the backup was changed, or a file is
+    missing.
 
     Example: kledger backup /backups/ledger
     """
