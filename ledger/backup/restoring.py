@@ -19,7 +19,8 @@ from ledger.backup.checking import intact, read_backup
 from ledger.backup.keys import restore_keys
 from ledger.backup.manifest import Manifest
 from ledger.backup.put_back import put_back
-from ledger.backup.sending import Sender
+from ledger.backup.reading_ahead import LeavesInOrder, ahead
+from ledger.backup.sending import Sender, republications
 from ledger.backup.sessions import restore_sessions
 from ledger.backup.writing import Progress, silent
 from ledger.broker.access import LEDGER_STREAM, BrokerAccess
@@ -92,9 +93,11 @@ async def restore(
             progress(done, total, done / max(time.monotonic() - started, 1e-9))
 
         sender = Sender(connection, stream, reached)
-        for batch in read_backup(directory, reached + 1):
-            await sender.send([one.event for one in batch])
-            report(sender.position - reached)
+        batches = ahead(read_backup(directory, reached + 1), lambda kept: republications([one.event for one in kept]))
+        async with contextlib.aclosing(batches):
+            async for batch in batches:
+                await sender.send(batch)
+                report(sender.position - reached)
         chain = await _read_back(
             connection, stream, directory, manifest, lambda at: report(manifest.position - reached + at)
         )
@@ -186,21 +189,21 @@ async def _read_back(
     connection: BrokerConnection, stream: str, directory: Path, manifest: Manifest, report: Callable[[int], None]
 ) -> Chain:
     """Read the stream, compare it with the backup, and return its chain. Raises RestoreRefused, BackupDamaged."""
-    chain = Chain.empty()
-    backup = itertools.chain.from_iterable(read_backup(directory))
+    chain, kept = Chain.empty(), LeavesInOrder(directory, manifest)
     reading = read_stream(
         connection, stream, 1, follow=False, batch=_READ_EVENTS, restored=lambda _config: manifest.position
     )
     async with contextlib.aclosing(reading) as batches:
         async for events in batches:
             leaves = leaf_hashes(events)
-            for event, leaf in zip(events, leaves, strict=True):
-                backed_up = next(backup, None)
-                if backed_up is None or backed_up.leaf != leaf:
-                    raise RestoreRefused(
-                        f"position {event.position} of the stream {stream} does not hold the backup's event: somebody "
-                        "else wrote there. Start over with --start-over, while nothing writes"
-                    )
+            backed_up = kept.next(len(leaves))
+            if backed_up != leaves:
+                pairs = itertools.zip_longest(leaves, backed_up)
+                other = next(at for at, (there, here) in enumerate(pairs) if there != here)
+                raise RestoreRefused(
+                    f"position {events[other].position} of the stream {stream} does not hold the backup's event: "
+                    "somebody else wrote there. Start over with --start-over, while nothing writes"
+                )
             chain = chain.extended(leaves)
             report(chain.position)
     if chain != manifest.chain:
