@@ -8,7 +8,7 @@ on the digest of the file stands for them.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 import pyarrow as pa
@@ -41,8 +41,10 @@ def write_events(archive: Path, events: list[StoredEvent], signed: Sequence[byte
     with whole_directory(directory) as draft:
         writer = SegmentWriter(draft / EVENT_FILE)
         try:
-            for event, leaf in zip(events, leaves, strict=True):
-                writer.add(event, leaf)
+            for rows in _by_organisation(zip(events, leaves, strict=True)):
+                writer.separate(len(rows))
+                for event, leaf in rows:
+                    writer.add(event, leaf)
             writer.close()
         except BaseException:
             writer.abandon()
@@ -51,6 +53,14 @@ def write_events(archive: Path, events: list[StoredEvent], signed: Sequence[byte
             raise NotBelieved(f"{EVENTS}/{segment.name}/{EVENT_FILE}", "it was read back with other events")
         write_manifest(draft, _about(segment, file_digest(draft / EVENT_FILE), leaves), keys)
     return segment
+
+
+def _by_organisation(events: Iterable[tuple[StoredEvent, bytes]]) -> list[list[tuple[StoredEvent, bytes]]]:
+    """Events with their leaves, those of each organisation for themselves; the first in the alphabet is the first."""
+    parts: dict[str, list[tuple[StoredEvent, bytes]]] = {}
+    for each in events:
+        parts.setdefault(each[0].subject.partition(".")[2].partition(".")[0], []).append(each)
+    return [parts[organisation] for organisation in sorted(parts)]
 
 
 def adopt_events(
