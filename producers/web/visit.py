@@ -22,6 +22,7 @@ FOLLOWED = (*(f"{HOME}/{name}" for name in ("knowledge", "items/", "traces/", "r
 Theme = Literal["auto", "light", "dark"]
 MOST_TEXT = 4_000
 """Characters of one parameter; longer texts are sent in a form."""
+MOST_DIGITS = 16
 
 
 @dataclass(slots=True)
@@ -108,7 +109,7 @@ class Visit:
     def number(self, name: str, default: int, least: int = 0, most: int = 2**53) -> int:
         """A parameter that is a whole number within bounds; the default for what is none."""
         value = self.request.query_params.get(name, "").strip()
-        if not value.isascii() or not value.isdecimal() or len(value) > 16:
+        if not value.isascii() or not value.isdecimal() or len(value) > MOST_DIGITS:
             return default
         return max(least, min(most, int(value)))
 
@@ -116,6 +117,13 @@ class Visit:
         """A field of the form, without blanks around it."""
         values = self.form.get(name)
         return values[0].strip() if values else default
+
+    def said_number(self, name: str) -> int:
+        """A field of the form that is a whole number. Raises InvalidPayload."""
+        stated = self.said(name)
+        if not (stated.isascii() and stated.isdecimal() and len(stated) <= MOST_DIGITS):
+            raise InvalidPayload(f"{name} has to be a whole number", errors=[{"field": name}])
+        return int(stated)
 
     def said_many(self, name: str) -> list[str]:
         """Every value of a field that may be there several times."""

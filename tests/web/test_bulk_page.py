@@ -11,7 +11,7 @@ import pytest
 from producers.web.pages import bulk
 from producers.web.words import chinese
 from tests.journeys.running_node import RunningNode, caught_up
-from tests.web.visitor import Visitor, visitor, words
+from tests.web.visitor import Visitor, undone, visitor, words
 
 HOSTILE = 'bk-"><script>alert(1)</script>'
 
@@ -48,14 +48,6 @@ def carried(page: str) -> dict[str, str | list[str]]:
     for name, value in re.findall(r'name="([^"]+)" value="([^"]*)"', form[0]):
         fields.setdefault(unescape(name), []).append(unescape(value))
     return fields
-
-
-def undone(person: Visitor, page: str) -> str:
-    """The page after the undo of its notice."""
-    form = re.search(r'<form method="post" action="/ui/knowledge/bulk/revert">(.*?)</form>', page, re.DOTALL)
-    assert form is not None
-    fields = {name: unescape(value) for name, value in re.findall(r'name="([^"]+)" value="([^"]*)"', form[0])}
-    return person.post("/ui/knowledge/bulk/revert", fields).text
 
 
 def test_a_preview_says_what_would_be_done_and_what_is_refused_and_changes_nothing(node: RunningNode) -> None:

@@ -11,8 +11,8 @@ from kledger import LedgerClient
 from producers.web.addresses import local
 from producers.web.rendering import item_page, page_of
 from tests.journeys.running_node import RunningNode, running
-from tests.web.test_item_page import revised, saved, undone
-from tests.web.visitor import Visitor, visitor, words
+from tests.web.test_item_page import revised, saved
+from tests.web.visitor import Visitor, undone, visitor, words
 
 ODD_IDS = (
     "a/b/c",

@@ -12,7 +12,7 @@ import pytest
 from kledger import LedgerClient
 from producers.web.rendering import item_page
 from tests.journeys.running_node import RunningNode, caught_up
-from tests.web.visitor import Visitor, visitor, words
+from tests.web.visitor import Visitor, undone, visitor, words
 
 FIRST, SECOND = "Deploy on Friday night, when nobody looks.", "Deploy on Tuesday before noon."
 
@@ -52,14 +52,6 @@ def revised(person: Visitor, name: str, **changed: str) -> str:
     """Fill the form of revision in and send it; the page that comes of it."""
     form = form_of(person.get(item_page(name)).text, item_page(name, "revise"))
     return person.post(item_page(name, "revise"), {**form, **changed}).text
-
-
-def undone(person: Visitor, page: str) -> str:
-    """Press the button of a notice that undoes; the page that comes of it."""
-    found = re.search(r'<div class="notice">.*?<form method="post" action="([^"]+)">(.*?)</form>', page, re.S)
-    assert found is not None, words(page)[:2000]
-    fields = {unescape(a): unescape(b) for a, b in re.findall(r'name="([^"]+)" value="([^"]*)"', found[2], re.S)}
-    return person.post(unescape(found[1]), fields).text
 
 
 def test_each_version_shows_who_changed_what_word_by_word_and_why(ledger: LedgerClient, ivo: Visitor) -> None:

@@ -2,25 +2,14 @@
 
 from __future__ import annotations
 
-import re
-from html import unescape
-
 import pytest
 
 from kledger import LedgerClient
 from producers.web.rendering import item_page
 from tests.web.test_item_page import ivo, ledger, saved
-from tests.web.visitor import Visitor, words
+from tests.web.visitor import Visitor, undo_of, words
 
 __all__ = ["ivo", "ledger"]
-
-
-def notice_of(page: str) -> tuple[str, dict[str, str]]:
-    """Where a notice's button leads, and its fields."""
-    found = re.search(r'<div class="notice">.*?<form method="post" action="([^"]+)">(.*?)</form>', page, re.S)
-    assert found is not None
-    pairs = re.findall(r'name="([^"]+)" value="([^"]*)"', found[2], re.S)
-    return unescape(found[1]), {unescape(name): unescape(value) for name, value in pairs}
 
 
 @pytest.mark.parametrize(
@@ -36,7 +25,7 @@ def test_an_undo_leaves_what_was_changed_since(
 ) -> None:
     name = f"undone-late-{verb}"
     saved(ledger, name, acl=[{"entity": "user:mallory", "permission": "read_write"}])
-    address, undo = notice_of(ivo.post(item_page(name, verb), {**fields, "back": item_page(name)}).text)
+    address, undo = undo_of(ivo.post(item_page(name, verb), {**fields, "back": item_page(name)}).text)
     others = {"entity": "user:dora", "permission": "read"} if verb == "share" else {"score": "1"}
     for each in later:
         ivo.post(item_page(name, each), others if each in ("share", "score") else {"reason": "truly wrong"})

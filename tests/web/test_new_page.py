@@ -6,7 +6,7 @@ import re
 from html import unescape
 
 from tests.journeys.running_node import RunningNode, caught_up
-from tests.web.visitor import visitor, words
+from tests.web.visitor import undone, visitor, words
 
 
 def test_what_a_person_states_is_saved_and_taken_back_by_the_undo(shared_node: RunningNode) -> None:
@@ -36,6 +36,16 @@ def test_what_a_person_states_is_saved_and_taken_back_by_the_undo(shared_node: R
         assert item["owner"] == "user:nw-ann"
         ann.post(f"{saved.url.path}/retire")
         assert ledger.get(item["id"])["status"] == "retired"
+
+
+def test_the_undo_of_something_new_leaves_what_was_revised_since(shared_node: RunningNode) -> None:
+    with shared_node.client() as ledger, visitor(shared_node.url, user="nw-ann") as ann:
+        ann.get("/ui/new")
+        saved = ann.post("/ui/new", {"content": "Name it after the ticket.", "types": "tool"})
+        item = unescape(saved.url.path.rpartition("/")[2])
+        ledger.acting_as(user="nw-ann").revise(item, content="Name it after the ticket, in lower case.")
+        assert "It was changed since, and stays as it is." in words(undone(ann, saved.text))
+        assert ledger.get(item)["status"] == "active"
 
 
 def test_what_is_refused_says_why_and_keeps_what_was_written(shared_node: RunningNode) -> None:

@@ -18,7 +18,7 @@ from producers.web.pages.review import conflicts
 from tests.journeys.running_node import RunningNode, caught_up, running, until
 from tests.openai_chat import ChatEndpoint
 from tests.openai_server import EmbeddingEndpoint, embedding_endpoint
-from tests.web.visitor import Visitor, visitor, words
+from tests.web.visitor import Visitor, undone, visitor, words
 
 TABS = ("conflicts", "proposals", "approvals", "held", "expired")
 DECISIONS: tuple[tuple[str, dict[str, str]], ...] = (
@@ -116,16 +116,6 @@ def decided(person: Visitor, path: str, **fields: str) -> str:
     return str(answer.text)
 
 
-def undone(person: Visitor, page: str) -> str:
-    """Send the form of the notice that takes the last decision back."""
-    form = re.search(r'<form method="post" action="([^"]+)">((?:(?!</form>).)*)<button>Undo</button>', page, re.DOTALL)
-    assert form is not None, words(page)
-    fields = dict(re.findall(r'name="([^"]+)" value="([^"]*)"', form[2]))
-    answer = person.post(form[1], fields)
-    assert answer.status_code == 200, words(answer.text)
-    return str(answer.text)
-
-
 def test_a_conflict_stands_side_by_side_and_the_one_that_is_not_kept_is_out_of_recall_until_that_is_undone(
     node: RunningNode, ana: Visitor, anas: LedgerClient
 ) -> None:
@@ -167,6 +157,18 @@ def test_a_merge_that_was_revised_since_is_not_undone_over_the_revision(
     undo = {"restore": electric, "revert": oil, "to": "1"}
     assert ana.post("/ui/review/conflicts/undo", undo).status_code == 409
     assert anas.get(oil)["content"] == "Oil until June, then electric."
+
+
+def test_a_side_that_was_restored_and_retired_again_since_is_not_brought_back_by_the_undo(
+    node: RunningNode, ana: Visitor, anas: LedgerClient
+) -> None:
+    oil, electric, named = lamps(node, anas)
+    page = decided(ana, "conflicts", id=named, winner=oil, what="merge", content="Oil until May, then electric.")
+    anas.restore(electric)
+    anas.retire(electric, reason="there is no cable after all")
+    assert "It was changed since, and stays as it is." in words(undone(ana, page))
+    assert anas.get(electric)["status"] == "retired"
+    assert anas.get(oil)["content"] == "Oil until May, then electric."
 
 
 def test_both_sides_of_a_conflict_may_hold(node: RunningNode, ana: Visitor, anas: LedgerClient) -> None:

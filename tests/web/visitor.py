@@ -10,6 +10,8 @@ from html import unescape
 import httpx
 
 _CSRF = re.compile(r'name="csrf" value="([^"]+)"')
+_UNDO = re.compile(r'<div class="notice.*?<form method="post" action="([^"]+)">((?:(?!</form>).)*)</form>', re.DOTALL)
+_FIELD = re.compile(r'name="([^"]+)" value="([^"]*)"', re.DOTALL)
 _TAG = re.compile(r"<[^>]+>")
 
 
@@ -57,3 +59,17 @@ def visitor(url: str, token: str = "", *, signed_in: bool = True, **who: str) ->
 def words(page: str) -> str:
     """The text of a page, without its tags."""
     return " ".join(unescape(_TAG.sub(" ", page)).split())
+
+
+def undo_of(page: str) -> tuple[str, dict[str, str]]:
+    """Where the button of a notice that undoes leads, and what it sends."""
+    found = _UNDO.search(page)
+    assert found is not None, words(page)[:2000]
+    return unescape(found[1]), {unescape(name): unescape(value) for name, value in _FIELD.findall(found[2])}
+
+
+def undone(person: Visitor, page: str) -> str:
+    """Press the button of a notice that undoes; the page that comes of it."""
+    answer = person.post(*undo_of(page))
+    assert answer.status_code == 200, words(answer.text)
+    return answer.text

@@ -14,6 +14,7 @@ from producers.web.once import key_of
 from producers.web.rendering import back_to, item_page
 from producers.web.sessions import Notice
 from producers.web.site import Site, change
+from producers.web.undoing import changed_since, version_now
 from producers.web.visit import Visit
 
 _CASE = ("task", "query", "outcome", "reason", "trace_id", "message_id")
@@ -22,7 +23,7 @@ _CASE = ("task", "query", "outcome", "reason", "trace_id", "message_id")
 async def retire(_: Site, visit: Visit) -> Response:
     """Take it out of recall."""
     item_id = visit.part("id")
-    if await _changed_since(visit):
+    if await changed_since(visit, item_id):
         return _left(visit)
     reason = visit.said("reason") or None
     await visit.ledger.retire(item_id, reason=reason, idempotency_key=key_of(visit))
@@ -31,17 +32,17 @@ async def retire(_: Site, visit: Visit) -> Response:
         text = visit.words(
             "Retired: no recall serves it any more. Without a reason it is not held when it is said again."
         )
-    return _done(visit, text, undo="restore", fields=await _as_of_now(visit))
+    return _done(visit, text, undo="restore", fields={"of_version": await version_now(visit, item_id)})
 
 
 async def restore(_: Site, visit: Visit) -> Response:
     """Bring it back."""
     item_id = visit.part("id")
-    if await _changed_since(visit):
+    if await changed_since(visit, item_id):
         return _left(visit)
     await visit.ledger.restore(item_id, reason=visit.said("reason") or None, idempotency_key=key_of(visit))
     text = visit.words("Restored: recalls serve it again.")
-    return _done(visit, text, undo="retire", fields=await _as_of_now(visit))
+    return _done(visit, text, undo="retire", fields={"of_version": await version_now(visit, item_id)})
 
 
 async def share(_: Site, visit: Visit) -> Response:
@@ -51,13 +52,13 @@ async def share(_: Site, visit: Visit) -> Response:
     lines = (line.rpartition(" ") for line in visit.said("acl").splitlines())
     stated = [*rows, *((entity, permission) for entity, _blank, permission in lines)]
     acl = [{"entity": entity.strip(), "permission": permission} for entity, permission in stated if entity.strip()]
-    if await _changed_since(visit):
+    if await changed_since(visit, item_id):
         return _left(visit)
     before = (await visit.ledger.get(item_id)).get("acl", [])
     await visit.ledger.share(item_id, acl, idempotency_key=key_of(visit))
     was = "\n".join(f"{row['entity']} {row['permission']}" for row in before)
     text = visit.words("Shared as stated.")
-    return _done(visit, text, undo="share", fields={"acl": was} | await _as_of_now(visit))
+    return _done(visit, text, undo="share", fields={"acl": was, "of_version": await version_now(visit, item_id)})
 
 
 async def rate(_: Site, visit: Visit) -> Response:
@@ -76,7 +77,7 @@ async def score(_: Site, visit: Visit) -> Response:
     before = (await visit.ledger.get(item_id))["eval"]["score"]
     if visit.said("of_score") not in ("", str(before)):
         return _left(visit)
-    await visit.ledger.score(item_id, _number(given, "score"), idempotency_key=key_of(visit))
+    await visit.ledger.score(item_id, visit.said_number("score"), idempotency_key=key_of(visit))
     return _done(
         visit,
         visit.words("The score is {n} now.", n=given),
@@ -95,8 +96,8 @@ async def confirm(_: Site, visit: Visit) -> Response:
 
 async def revert(_: Site, visit: Visit) -> Response:
     """Make it what it was at an earlier version."""
-    item_id, to_version = visit.part("id"), _number(visit.said("to_version"), "to_version")
-    expected = _number(visit.said("expected_version"), "expected_version")
+    item_id, to_version = visit.part("id"), visit.said_number("to_version")
+    expected = visit.said_number("expected_version")
     told = await visit.ledger.revert(item_id, to_version, expected_version=expected, idempotency_key=key_of(visit))
     text = visit.words("It says again what version {n} said.", n=to_version)
     return _done(visit, text, undo="revert", fields=back_again(expected, told["version"]))
@@ -105,17 +106,6 @@ async def revert(_: Site, visit: Visit) -> Response:
 def back_again(to_version: int, now: int) -> dict[str, str]:
     """The fields of a form that reverts to a version, where nothing came after `now`."""
     return {"to_version": str(to_version), "expected_version": str(now)}
-
-
-async def _as_of_now(visit: Visit) -> dict[str, str]:
-    """The field of a form that undoes what was just done, and nothing that came after it."""
-    return {"of_version": str((await visit.ledger.get(visit.part("id")))["version"])}
-
-
-async def _changed_since(visit: Visit) -> bool:
-    """Whether a form that undoes a change comes too late."""
-    stated = visit.said("of_version")
-    return bool(stated) and (await visit.ledger.get(visit.part("id")))["version"] != _number(stated, "of_version")
 
 
 def _left(visit: Visit) -> Response:
@@ -128,12 +118,6 @@ def _done(visit: Visit, text: str, undo: str | None = None, fields: Mapping[str,
     address = None if undo is None else item_page(item_id, undo)
     visit.session.tell(Notice(text, address, fields or {}))
     return back_to(visit, None if visit.said("back") else item_page(item_id))
-
-
-def _number(text: str, field: str) -> int:
-    if not text.isascii() or not text.isdecimal() or len(text) > 16:
-        raise InvalidPayload(f"{field} is a whole number", errors=[{"field": field}])
-    return int(text)
 
 
 PAGES = tuple(

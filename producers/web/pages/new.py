@@ -13,6 +13,7 @@ from producers.web.addresses import HOME
 from producers.web.rendering import back_to, item_page, page
 from producers.web.site import Page, Site, change
 from producers.web.tags import stated_tags
+from producers.web.undoing import version_now
 from producers.web.visit import Visit
 
 FIELDS = ("task", "content", "types", "scopes", "tags", "owner")
@@ -45,7 +46,8 @@ async def save(_: Site, visit: Visit) -> Response:
         )
     except LedgerError as error:
         return _form(visit, {**stated, "key": uuid4().hex}, error)
-    visit.notify(visit.words("Saved at position {n}.", n=saved["position"]), undo=item_page(saved["id"], "retire"))
+    told, undo = visit.words("Saved at position {n}.", n=saved["position"]), item_page(saved["id"], "retire")
+    visit.notify(told, undo=undo, of_version=await version_now(visit, saved["id"]))
     return back_to(visit, item_page(saved["id"]))
 
 

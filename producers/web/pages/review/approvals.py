@@ -15,7 +15,7 @@ from kledger.contract.errors import InvalidPayload, LedgerError
 from kledger.contract.projects import projects_among
 from producers.web.differences import Part, beside, differences
 from producers.web.pages.review.items import items_of, titles_of
-from producers.web.pages.review.tab import REVIEW, Tab, decided, offset, reason, whole_number
+from producers.web.pages.review.tab import REVIEW, Tab, decided, offset, reason
 from producers.web.site import Site, change
 from producers.web.visit import Visit
 
@@ -82,7 +82,7 @@ async def _coordinates(visit: Visit, project: str) -> bool:
 async def decide(_: Site, visit: Visit) -> Response:
     """Approve the version that was read, or reject it with a reason."""
     id, words, why = visit.said("id"), visit.words, reason(visit)
-    version = whole_number(visit, "version")
+    version = visit.said_number("version")
     match visit.said("what"):
         case "approve":
             done = await visit.ledger.approve(id, expected_version=version, reason=why)

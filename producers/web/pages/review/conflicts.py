@@ -15,8 +15,9 @@ from kledger.contract.words import ConflictStatus
 from producers.web.differences import Part, beside, differences
 from producers.web.pages.review.items import items_of, titles_of
 from producers.web.pages.review.reasons import reason_told
-from producers.web.pages.review.tab import REVIEW, Tab, decided, offset, reason, whole_number
+from producers.web.pages.review.tab import REVIEW, Tab, decided, offset, reason
 from producers.web.site import Site, change
+from producers.web.undoing import changed_since, version_now
 from producers.web.visit import Visit
 
 PER_PAGE = 5
@@ -65,12 +66,13 @@ async def decide(_: Site, visit: Visit) -> Response:
     )
     words, retired = visit.words, resolved["retired"] or ""
     kept, gone = await titles_of(visit, winner, retired)
+    left = await version_now(visit, retired) if retired else ""
     if resolved["merged"]:
         told = words("“{task}” says both now.", task=kept)
-        visit.notify(told, undo=_UNDO, restore=retired, revert=winner, to=str(before))
+        visit.notify(told, undo=_UNDO, restore=retired, revert=winner, to=str(before), of_version=left)
     elif retired:
         told = words("“{task}” holds, and “{other}” is out of recall.", task=kept, other=gone)
-        visit.notify(told, undo=_UNDO, restore=retired)
+        visit.notify(told, undo=_UNDO, restore=retired, of_version=left)
     elif resolved["winner"]:
         visit.notify(words("“{task}” holds. The other item stays: it is not yours to retire.", task=kept))
     else:
@@ -80,10 +82,14 @@ async def decide(_: Site, visit: Visit) -> Response:
 
 async def undo(_: Site, visit: Visit) -> Response:
     """Bring back what a decision retired, and what it wrote anew unless it was changed since; it stays decided."""
+    retired = visit.said("restore")
+    if retired and await changed_since(visit, retired):
+        visit.notify(visit.words("It was changed since, and stays as it is."), bad=True)
+        return decided(visit, "conflicts")
     if merged := visit.said("revert"):
-        before = whole_number(visit, "to")
+        before = visit.said_number("to")
         await visit.ledger.revert(merged, before, expected_version=before + 1)
-    if retired := visit.said("restore"):
+    if retired:
         await visit.ledger.restore(retired)
     visit.notify(visit.words("Both items are again what they were; the conflict stays decided."))
     return decided(visit, "conflicts")

@@ -8,7 +8,7 @@ from typing import Any
 from starlette.responses import Response
 
 from kledger.contract.errors import InvalidPayload, LedgerError
-from producers.web.pages.review.tab import REVIEW, Tab, decided, whole_number
+from producers.web.pages.review.tab import REVIEW, Tab, decided
 from producers.web.rendering import back_to, with_query
 from producers.web.site import Site, change
 from producers.web.visit import Visit
@@ -43,7 +43,7 @@ async def _job(visit: Visit) -> Mapping[str, Any] | None:
 
 async def decide(_: Site, visit: Visit) -> Response:
     """Try a parked event again, in a job, or let it rest."""
-    position = whole_number(visit, "position")
+    position = visit.said_number("position")
     match visit.said("what"):
         case "retry":
             job = await visit.ledger.retry_parked(position)

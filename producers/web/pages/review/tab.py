@@ -8,7 +8,6 @@ from typing import Any
 
 from starlette.responses import Response
 
-from kledger.contract.errors import InvalidPayload
 from producers.web.addresses import HOME
 from producers.web.rendering import back_to
 from producers.web.site import Page
@@ -16,7 +15,6 @@ from producers.web.visit import Visit
 
 REVIEW = f"{HOME}/review"
 MOST_OFFSET = 2**31
-_MOST_DIGITS = 18
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,14 +36,6 @@ def offset(visit: Visit, name: str = "offset") -> int:
 def reason(visit: Visit) -> str | None:
     """The reason that a form states, if it does."""
     return visit.said("reason") or None
-
-
-def whole_number(visit: Visit, name: str) -> int:
-    """A number that the page put into its form. Raises InvalidPayload."""
-    stated = visit.said(name)
-    if not (stated.isascii() and stated.isdecimal() and len(stated) <= _MOST_DIGITS):
-        raise InvalidPayload(f"the form states no number as {name}: open the page again, and repeat it", errors=[])
-    return int(stated)
 
 
 def decided(visit: Visit, tab: str) -> Response:
