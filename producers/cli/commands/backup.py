@@ -19,7 +19,6 @@ from rich.console import Group
 
 from kledger.contract.errors import InvalidPayload
 from ledger.backup.address import SCHEME, is_in_store
-from ledger.backup.opening import opened
 from ledger.runtime.whole_file import check_directory_place
 from producers.cli.commands import admin
 from producers.cli.progress import Bar, bar
@@ -82,6 +81,7 @@ def backup(
 
 def _check(where: str, key: str | None) -> Answer:
     from ledger.backup.checking import check_backup
+    from ledger.backup.opening import opened
 
     with bar("check", None) as moving, opened(where) as place:
         checked = check_backup(place, _moving(moving), key=_key(key))
