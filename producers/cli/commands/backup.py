@@ -41,7 +41,7 @@ Key = Annotated[
 
 def backup(
     session: Session,
-    into: Annotated[
+    directory: Annotated[
         str, typer.Argument(metavar="DIR", help="A directory of the node's machine, or s3://BUCKET/PREFIX.")
     ],
     check: Annotated[
@@ -58,10 +58,11 @@ def backup(
     Example: kledger backup /backups/ledger
     """
     if check:
-        return _check(into, key)
+        return _check(directory, key)
     if key is not None:
         raise typer.BadParameter("the key is for --check", param_hint="--key")
-    outcome = admin.run_job(session, "backup", into=into if is_in_store(into) else str(Path(into).absolute()))
+    into = directory if is_in_store(directory) else str(Path(directory).absolute())
+    outcome = admin.run_job(session, "backup", into=into)
     shown = facts(
         (
             "added",
@@ -99,7 +100,7 @@ def _check(where: str, key: str | None) -> Answer:
 
 def restore_backup(
     session: Session,  # noqa: ARG001  # every command has one
-    source: Annotated[str, typer.Argument(metavar="DIR", help="The backup: a directory, or s3://BUCKET/PREFIX.")],
+    directory: Annotated[str, typer.Argument(metavar="DIR", help="The backup: a directory, or s3://BUCKET/PREFIX.")],
     data: Annotated[
         Path | None, typer.Option(help="The data directory to restore it into, on which no node runs.")
     ] = None,
@@ -120,15 +121,13 @@ def restore_backup(
     _check_one(data, nats)
     if data is not None:
         check_directory_place(data)
-    with bar("restore", None) as shown, brought_here(source, data, _moving(shown)) as directory:
-        manifest = intact(directory, _moving(shown), key=_key(key))  # before anything is created
+    with bar("restore", None) as shown, brought_here(directory, data, _moving(shown)) as here:
+        manifest = intact(here, _moving(shown), key=_key(key))  # before anything is created
         shown.step("restore")
         restored = _on_broker(
             data,
             nats,
-            lambda access: restore(
-                access, directory, _moving(shown), start_over=start_over, manifest=manifest, data=data
-            ),
+            lambda access: restore(access, here, _moving(shown), start_over=start_over, manifest=manifest, data=data),
         )
     lines = facts(
         (
@@ -183,14 +182,14 @@ def repair(
     beside = Path.cwd() if is_in_store(source) else named.parent
     kept_in = into or beside / f"{named.name}-repaired-{datetime.now(UTC):%Y%m%dT%H%M%SZ}"
     check_directory_place(kept_in)
-    with bar("repair", None) as shown, brought_here(source, None, _moving(shown)) as directory:
-        load(directory)  # before a broker is started
+    with bar("repair", None) as shown, brought_here(source, None, _moving(shown)) as here:
+        load(here)  # before a broker is started
         repaired = _on_broker(
             data,
             nats,
             lambda access: repair_stream(
                 access,
-                directory,
+                here,
                 kept_in,
                 signed=SignedLog.of_node(data) if data is not None else None,
                 progress=_moving(shown),
