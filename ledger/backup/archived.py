@@ -148,11 +148,11 @@ def _taken(place: Place, stretch: Stretch, archived: Archived, head: bytes) -> t
         digest, size = file_digest(draft), draft.stat().st_size
         if digest != signed["sha256"]:
             raise NotBelieved(f"{EVENTS}/{stretch.name}/{EVENT_FILE}", "its bytes are not those that were signed")
-    except (NotBelieved, FileNotFoundError) as error:
+        place.put(draft, name)
+    except (NotBelieved, FileNotFoundError) as error:  # the archive may have taken it away meanwhile
         log.warning("a segment of the archive is not backed up, its events are", segment=stretch.name, why=str(error))
         raise Unfit(stretch) from error
     leaves = archived.leaves.read(*stretch)
-    place.put(draft, name)
     return Segment(name, *stretch, size, digest, chain_head(head, leaves), leaves[-1]), leaves
 
 

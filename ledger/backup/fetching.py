@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from kledger.contract.errors import BrokerUnavailable, LedgerError, ObjectStoreFailed
 from ledger.archive.event_file import file_digest
 from ledger.backup.address import is_in_store
 from ledger.backup.manifest import load
@@ -24,8 +25,9 @@ FETCHED = "fetched-backup"
 def brought_here(where: str, data: Path | None, progress: Progress = silent) -> Iterator[Path]:
     """A backup as a directory: that at the address itself, or what was fetched from an object store.
 
-    Where `data` is given, it is fetched into that directory, and removed again when the block succeeds; what a failure
-    left there is not fetched a second time. Raises InvalidPayload, BackupDamaged, ObjectStoreFailed, OSError.
+    Where `data` is given, it is fetched into that directory, and removed again in the end. It stays where the store or
+    the broker went away, or the process was killed: what is there is not fetched a second time. Raises InvalidPayload,
+    BackupDamaged, ObjectStoreFailed, OSError.
     """
     if not is_in_store(where):
         yield Path(where)
@@ -36,9 +38,14 @@ def brought_here(where: str, data: Path | None, progress: Progress = silent) -> 
             yield Path(scratch)
         return
     directory = data / FETCHED
-    with opened(where) as place:
-        fetch(place, directory, progress)
-    yield directory
+    try:
+        with opened(where) as place:
+            fetch(place, directory, progress)
+        yield directory
+    except LedgerError as error:
+        if not isinstance(error, BrokerUnavailable | ObjectStoreFailed):
+            shutil.rmtree(directory, ignore_errors=True)
+        raise
     shutil.rmtree(directory)
 
 

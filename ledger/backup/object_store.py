@@ -2,17 +2,20 @@
 
 The usual variables of AWS say who asks (AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN, AWS_PROFILE),
 where (AWS_REGION), and at which server (AWS_ENDPOINT_URL_S3, else AWS_ENDPOINT_URL). An object appears whole or not at
-all. A store keeps no lock: before the manifest is replaced it is read again, and a run that finds another one stops.
+all. A store keeps no lock: one of this machine keeps out its other runs, and before the manifest is replaced it is read
+again, so that a run that finds another one's stops.
 """
 
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import os
 import shutil
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from hashlib import sha256
 from pathlib import Path
 from typing import Literal
 from urllib.parse import urlsplit
@@ -130,14 +133,27 @@ class ObjectStore:
 
     @contextmanager
     def only_writer(self) -> Iterator[None]:
-        new = MANIFEST not in self.sizes()
-        try:
+        with self._lock():
+            new = MANIFEST not in self.sizes()
+            try:
+                yield
+            except BaseException:
+                with contextlib.suppress(ObjectStoreFailed):
+                    if new and not any(name.startswith(f"{EVENTS}/") for name in self.sizes()):
+                        self.remove(MANIFEST)
+                raise
+
+    @contextmanager
+    def _lock(self) -> Iterator[None]:
+        """Keep out the other runs of this machine's user. Raises BackupMismatch."""
+        name = f"kledger-backup-{os.getuid()}-{sha256(str(self).encode()).hexdigest()[:16]}.lock"
+        path = Path(tempfile.gettempdir()) / name
+        with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW, 0o600), "w") as lock:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError as error:
+                raise BackupMismatch(f"another backup into {self} is under way: wait for its end") from error
             yield
-        except BaseException:
-            with contextlib.suppress(ObjectStoreFailed):
-                if new and not any(name.startswith(f"{EVENTS}/") for name in self.sizes()):
-                    self.remove(MANIFEST)
-            raise
 
     def _path(self, name: str) -> str:
         return f"{self.address.path}/{name}"

@@ -13,10 +13,15 @@ import pytest
 
 from ledger.archive import event_file
 from ledger.archive.event_file import read_leaves, read_segment
+from ledger.backup.archived import Archived
+from ledger.backup.checking import check_backup
+from ledger.backup.writing import back_up
 from ledger.event import StoredEvent
 from ledger.integrity.chain import leaf_hashes
 from projections.archive.reading import Archive
 from tests.archive.archives import archived, folded
+from tests.backup.kept import kept_in
+from tests.integrity.logs import ListedLedger
 from tests.projections.histories import saved, stored
 
 ORGANISATIONS = ("acme", "globex", "initech", "umbrella")
@@ -118,6 +123,12 @@ async def test_the_events_come_in_the_order_of_the_log(data: Path) -> None:
     archive = Archive(data)
     assert await folded(LOG, archive) == await folded(LOG, None)
     assert (archive.events, archive.damaged) == (len(LOG), [])
+
+
+async def test_a_backup_of_the_segments_is_the_log_too(data: Path, tmp_path: Path) -> None:
+    await back_up(ListedLedger(LOG), tmp_path / "b", archived=Archived.of_node(data))
+    assert len(list((tmp_path / "b" / "events").iterdir())) == 3
+    assert (check_backup(tmp_path / "b").problems, kept_in(tmp_path / "b")) == ([], LOG)
 
 
 @pytest.mark.parametrize("subject", ["ledger", "", "ledger..x", "other.acme.x"])

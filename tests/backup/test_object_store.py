@@ -172,6 +172,19 @@ async def test_a_run_that_finds_another_one_at_work_stops(store: Store) -> None:
     assert problems() == []
 
 
+async def test_two_runs_of_one_machine_at_once_are_refused(store: Store) -> None:
+    with opened(THERE) as mine, mine.only_writer(), pytest.raises(BackupMismatch, match="under way"):
+        await kept(LOG)
+    assert (await kept(LOG)).position == 40
+
+
+async def test_what_was_fetched_for_a_restore_that_is_refused_goes(store: Store, tmp_path: Path) -> None:
+    await kept(LOG)
+    with pytest.raises(BackupMismatch), brought_here(THERE, tmp_path / "data"):
+        raise BackupMismatch("it is signed by another node")
+    assert list((tmp_path / "data").iterdir()) == []
+
+
 async def test_what_was_fetched_is_not_fetched_again(store: Store, tmp_path: Path) -> None:
     await kept(LOG)
     data = tmp_path / "data"
