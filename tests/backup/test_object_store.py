@@ -8,6 +8,7 @@ import shutil
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+import duckdb
 import pytest
 from typer.testing import CliRunner
 
@@ -20,9 +21,10 @@ from ledger.backup.opening import opened
 from ledger.backup.writing import BackedUp, back_up
 from ledger.event import StoredEvent
 from producers.cli.main import app
+from projections.analysts.quack import load_extensions
 from tests.archive.archives import archived
 from tests.backup.kept import history, kept_in, odd_events
-from tests.backup.stores import BUCKET, Store, object_store
+from tests.backup.stores import ACCESS, BUCKET, SECRET, Store, object_store
 from tests.integrity.logs import ListedLedger
 from tests.journeys.running_node import caught_up, items, result_of, running
 
@@ -70,6 +72,18 @@ async def test_a_backup_there_is_the_log_and_a_second_run_sends_what_is_new(stor
     assert (await kept(LOG)).files == 0
     assert problems() == []
     assert fetched(tmp_path / "here") == LOG
+
+
+async def test_duckdb_reads_the_events_where_they_are(store: Store) -> None:
+    await kept(LOG)
+    with duckdb.connect() as con:
+        load_extensions(con)
+        con.execute(
+            f"CREATE SECRET (TYPE s3, PROVIDER config, KEY_ID '{ACCESS}', SECRET '{SECRET}', "
+            f"ENDPOINT '127.0.0.1:{store.port}', URL_STYLE 'path', USE_SSL false)"
+        )
+        found = con.execute(f"SELECT count(*), max(position) FROM '{THERE}/events/*.parquet'").fetchone()
+    assert found == (40, 40)
 
 
 async def test_the_whole_bucket_can_be_the_backups(store: Store, tmp_path: Path) -> None:
