@@ -140,6 +140,7 @@ def restore_backup(
         ("proof", words("the stream's chain is the backup's", "green")),
         ("signed", _signed(restored.signed)),
         *([("sessions", counted(restored.session_records, "record"))] if restored.session_records else []),
+        *([("archive", f"{counted(restored.archived, 'file')} of the backup")] if restored.archived else []),
         *([("keys", _needs_the_master_key(data))] if restored.keys else []),
     )
     return Answer(asdict(restored), lines)
