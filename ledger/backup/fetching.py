@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import re
 import shutil
 import tempfile
 import time
@@ -17,6 +19,7 @@ from ledger.backup.opening import opened
 from ledger.backup.place import EVENTS, MANIFEST, Directory, Place
 from ledger.backup.writing import Progress, damaged, silent
 
+_BESIDE = re.compile(r"keys\.json|sessions\.json|sessions-[0-9a-f]{16}\.words")
 FETCHED = "fetched-backup"
 """Where it is in the data directory that it is restored into, until the restore is done."""
 
@@ -56,7 +59,9 @@ def fetch(place: Place, directory: Path, progress: Progress = silent) -> None:
     """
     started, here, sizes = time.monotonic(), Directory(directory), place.sizes()
     manifest = load(place)
-    (directory / EVENTS).mkdir(parents=True, exist_ok=True, mode=0o700)
+    directory.parent.mkdir(parents=True, exist_ok=True)
+    for folder in (directory, directory / EVENTS):
+        folder.mkdir(exist_ok=True, mode=0o700)
     for segment in manifest.segments:
         path = directory / segment.file
         if not (path.is_file() and path.stat().st_size == segment.size and file_digest(path) == segment.sha256):
@@ -69,7 +74,7 @@ def fetch(place: Place, directory: Path, progress: Progress = silent) -> None:
                 raise damaged(place, [f"{segment.file} was changed: its SHA-256 is another one"])
         progress(segment.last, manifest.position, segment.last / max(time.monotonic() - started, 1e-9))
     for name in sizes:
-        if "/" not in name and name != MANIFEST:
+        if _BESIDE.fullmatch(name):
             _bring(place, here, name)
     here.write(MANIFEST, place.read(MANIFEST))
 
@@ -77,6 +82,8 @@ def fetch(place: Place, directory: Path, progress: Progress = silent) -> None:
 def _bring(place: Place, here: Directory, name: str) -> None:
     with place.local(name) as file:
         draft = here.draft(name)
-        with file.open("rb") as source, draft.open("wb") as target:
+        draft.unlink(missing_ok=True)
+        descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with file.open("rb") as source, os.fdopen(descriptor, "wb") as target:
             shutil.copyfileobj(source, target)
         here.put(draft, name)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import shutil
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -146,6 +147,18 @@ async def test_a_connection_that_is_cut_leaves_what_was_sent_and_the_next_run_go
     assert {f"node/one/{each['file']}" for each in listed} == {
         key for key in store.objects() if key.endswith(".parquet")
     }
+
+
+async def test_what_is_fetched_is_for_its_owner_alone_and_nothing_else_is_fetched(store: Store, tmp_path: Path) -> None:
+    await kept(LOG)
+    (store.folder / BUCKET / "node" / "one" / "letter.txt").write_text("dear")
+    before = os.umask(0)
+    try:
+        assert fetched(tmp_path / "here") == LOG
+    finally:
+        os.umask(before)
+    assert not [path for path in (tmp_path / "here").rglob("*") if path.stat().st_mode & 0o077]
+    assert sorted(path.name for path in (tmp_path / "here").iterdir()) == ["events", "manifest.json"]
 
 
 async def test_an_object_with_other_bytes_is_named_and_nothing_is_made_from_it(store: Store, tmp_path: Path) -> None:
