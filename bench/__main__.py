@@ -31,6 +31,7 @@ BENCHMARKS = (
     "seal",
     "read",
     "rebuild",
+    "backup",
     "visible",
     "search",
     "recorded",

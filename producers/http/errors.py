@@ -57,7 +57,7 @@ _CODES = {
     429: ("rate_limited", "budget_spent"),
     431: ("head_too_large",),
     501: ("not_available",),
-    502: ("interrupted", "model_failed", "model_refused"),
+    502: ("interrupted", "model_failed", "model_refused", "object_store_failed"),
     503: (
         "log_replaced",
         "restore_unfinished",

@@ -52,6 +52,7 @@ CODES: Mapping[str, str] = {
     "not_owner": "Only its owner may do this.",
     "not_reader": "Only who may read it may do this.",
     "not_repairable": _DAMAGED,
+    "object_store_failed": "The place of the backup cannot be reached, or refuses it. Tell whoever runs the node.",
     "payload_too_large": "This is too long to be kept. Shorten the text.",
     "rate_limited": "That were too many requests at once. Wait a moment, and try again.",
     "request_too_slow": "What was sent did not arrive in time. Try again.",
