@@ -33,6 +33,7 @@ BENCHMARKS = (
     "rebuild",
     "backup",
     "visible",
+    "saturated",
     "search",
     "recorded",
     "recall_disk",

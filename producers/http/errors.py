@@ -120,6 +120,11 @@ def failed(error: BaseException, request_line: str) -> Json:
 
 async def _ours(request: Request, error: Exception) -> Json:
     assert isinstance(error, LedgerError)  # registered for it alone
+    return of_route(request, error)
+
+
+def of_route(request: Request, error: LedgerError) -> Json:
+    """The error of a route as a response; what is not there may be what the view does not have yet."""
     lacks = getattr(request.state, "degraded", None)
     if lacks and STATUS.get(error.code) == 404:  # perhaps it is what was written a moment ago
         return answer(ViewBehind(f"{error.message}; but {lacks[0]['reason']}", position=lacks[0]["position"]))

@@ -54,7 +54,9 @@ def fold_batch(bench: Workbench, events: list[StoredEvent], parked: Parked = NON
     if len(events) > SMALL or sum(len(event.body) for event in events) > SMALL_BYTES:
         return _fold_many(bench, decode(bench.parser, opened), parked)
     with _fold(bench, opened, parked) as refusals:
-        refusals += fold_few(bench.con, list(opened.events))
+        refusals += fold_few(bench, list(opened.events))
+    if bench.identities is not None and bench.identities.upto >= position:
+        bench.identities.upto = events[-1].position
     return _folded(opened, refusals)
 
 

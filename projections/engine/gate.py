@@ -80,7 +80,7 @@ class Judgement:
 def rules_for(
     con: duckdb.DuckDBPyConnection, occurring: set[str], about: Callable[[str], str], served: str
 ) -> dict[str, Rules]:
-    """The rules of the entities that occur in a batch, loaded with the ids that `about` selects for each.
+    """The rules of the entities that occur in a batch, loaded with the ids that `about` selects for each, if any.
 
     Recalls are judged by the rules of knowledge: they renew and count for the short memories among the `served` items.
     """
@@ -89,7 +89,7 @@ def rules_for(
     if "project" in occurring:
         rules["project"] = ProjectRules(members)
     if occurring & {"knowledge", "recall"}:
-        ids = [about("knowledge")] if "knowledge" in occurring else []
+        ids = [named] if "knowledge" in occurring and (named := about("knowledge")) else []
         if "recall" in occurring and (short := short_memories_among(con, served)):
             ids.append(among(short))
         rules |= dict.fromkeys(occurring & {"knowledge", "recall"}, KnowledgeRules(con, members, *ids))

@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from ledger.event import Fact
 from ledger.privacy.keyring import Keyring
+from projections.fold_kit.identities import Identities
 from projections.fold_kit.parser import Parser
 
 Facts = tuple[type[Fact], ...]
@@ -36,6 +37,8 @@ class Workbench:
         self.keyring = keyring or Keyring()
         self._loaded: dict[str, pa.Table] = {}
         self._position: int | None = None
+        self.identities: Identities | None = None
+        """The ids that the view has, where somebody keeps them in mind."""
 
     @cached_property
     def parser(self) -> Parser:

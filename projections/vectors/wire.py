@@ -131,7 +131,7 @@ def read_settings(frame: Frame) -> Settings:
 def change_frame(change: Change) -> Frame:
     """A change as a JSON frame."""
     kind = {Store: "store", Close: "close", Erase: "erase"}[type(change)]
-    return {"kind": kind, **asdict(change)}
+    return {"kind": kind} | {name: getattr(change, name) for name in change.__slots__}  # asdict copies what is in it
 
 
 def read_change(frame: Frame) -> Change:

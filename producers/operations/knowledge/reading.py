@@ -17,8 +17,11 @@ from producers.operations.knowledge.unknown import unknown
 from producers.operations.not_then import not_then
 from producers.operations.outcomes import listed
 from producers.operations.recording import past_retention
+from projections.engine.ahead.between import UNTOUCHED
+from projections.engine.ahead.just_saved import may_read
 from projections.fold_kit.page import Window
 from projections.views.feedback import ask as feedback
+from projections.views.knowledge.ask import whole
 from projections.views.knowledge.listing import Wanted, items
 from projections.views.knowledge.parts import WHOLE, Part
 from projections.views.knowledge.versions import Version, version_of
@@ -40,7 +43,15 @@ async def get(
 
     Raises UnknownKnowledge, Erased, InvalidPayload (as_of), ViewBehind.
     """
-    await reach(desk, freshness)
+    if as_of is None and desk.view.position < freshness.position:
+        ahead = await desk.view.item_ahead(desk.org, item_id, freshness.position, freshness.wait)
+        if isinstance(ahead, dict) and may_read(caller, ahead):
+            desk.tally.saw(ahead["position"])
+            return {**feedback.unjudged(whole(ahead)), "resources": []}
+        if ahead is not UNTOUCHED:
+            await reach(desk, freshness)
+    else:
+        await reach(desk, freshness)
     then = None if as_of is None else await position_as_of(desk, as_of, freshness)
 
     item = await desk.view.ask(feedback.judged_item, desk.org, caller, item_id, then)
