@@ -180,7 +180,7 @@ async def node(settings: NodeSettings, ending: Callable[[], bool] = lambda: Fals
         await vault.bound(head)
         notary = await create_notary(ledger, settings.data, settings.checkpoint_hook)
         stack.push_async_callback(notary.close)
-        archiving = Archiving(access, settings.data, notary, segment_events)
+        archiving = Archiving(access, settings.data, notary, segment_events, master)
 
         files = LiveFiles(settings.data / "views", settings.quack, analysts_of(tokens), keyring, recall_days)
         parked = await open_parked(access, replicas=settings.replicas)

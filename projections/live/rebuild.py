@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 import time
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
@@ -90,6 +91,7 @@ async def rebuild_into(
             checkpoint_every=CHECKPOINT_EVERY,
             archive=archive,
         )
+        view.instance.con.execute(f"SET threads = {os.cpu_count() or 1}")  # nothing else runs any more
         view.instance.con.execute("CHECKPOINT")
         seconds = time.monotonic() - started
         parts = digests(view.instance.con)

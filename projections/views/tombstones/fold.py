@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 import duckdb
+import pyarrow.compute as pc
 
 from ledger.events.knowledge import KnowledgeRestored, KnowledgeRetired, KnowledgeRevised
 from ledger.privacy.sealed import USER
@@ -60,7 +61,7 @@ def fold(bench: Workbench, facts: Facts) -> None:
         (KnowledgeRetired, "retired", "d.reason <> ''"),
         (KnowledgeRevised, "corrected", "d.content IS NOT NULL"),
     ):
-        if fact in facts:
+        if fact in facts and pc.any(pc.starts_with(bench.presented(table_of(fact))["actor"], USER)).as_py():
             rows = f"""SELECT org, entity_id AS item_id, '{cause}' AS cause, closes AS stated, actor, position,
                     stored_us, d.reason AS reason, causation_id
                 FROM {table_of(fact)} WHERE {_PERSON} AND {condition}"""
