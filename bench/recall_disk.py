@@ -95,7 +95,7 @@ async def measure(count: int) -> list[dict[str, Any]]:
         views = (_used(duckdb.connect(str(view))) - empty) / count
         past = (_reduced(view) - empty) / count
         live = await _live(access, directory / "live.duckdb")
-        await archive(access, directory / "data", count)
+        await archive(access, directory / "data", count, MASTER)
         archived = bytes_in(directory / "data" / "archive") / count
         signed = bytes_in(directory / "data" / "chain") / count
     parts = {
