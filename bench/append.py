@@ -1,7 +1,8 @@
 """Append benchmark: cost beside the bare client, one at a time and in atomic batches, fsync always.
 
 Ours encodes the event, sets the message id and the expectations, and maps the answers; the bare side sends
-prepared bodies without a message id. Both use one embedded server, in turns; a row is the median. The mixed history
+prepared bodies without a message id. Both use one embedded server, in turns, in one process that collects garbage as
+seldom as a node; a row is the median. The mixed history
 (bench/mixed.py) is appended as a node does, which seals the words of persons; the bare side sends the same, sealed.
 """
 
@@ -31,6 +32,7 @@ from ledger.event import Appended, NewEvent
 from ledger.events.knowledge import KnowledgeSaved
 from ledger.privacy.vault import Vault
 from ledger.privacy.vault_jetstream import JetStreamVault, ensure_keys_bucket
+from ledger.runtime.gc_tuning import collect_seldom
 from ledger.store.jetstream import JetStreamLedger
 from ledger.wire.envelope import encode
 from ledger.wire.publication import publication
@@ -86,6 +88,7 @@ async def rate(count: int, work: Callable[[], Awaitable[None]]) -> float:
 
 async def measure() -> list[dict[str, Any]]:
     """Append both ways in turns. Returns the rows."""
+    collect_seldom()
     with tempfile.TemporaryDirectory(prefix="kledger-bench-") as directory:
         server = EmbeddedServer(Path(directory) / "broker")
         access = await server.start()

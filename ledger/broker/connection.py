@@ -7,7 +7,7 @@ permission, or the time is over.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cache
 
 import nats
@@ -100,10 +100,13 @@ class BrokerConnection:
                     f"no connection to the broker at {self.address} for {timeout:.1f} s: is it running?"
                 ) from None
 
-    async def ask(self, subject: str, body: bytes = b"", headers: dict[str, str] | None = None) -> asyncio.Future[Msg]:
+    async def ask(
+        self, subject: str, body: bytes = b"", headers: Mapping[str, str] | None = None, lines: str = ""
+    ) -> asyncio.Future[Msg]:
         """Publish a request; the future gets its answer or fails with a LedgerError.
 
-        The caller sets the timeout. Raises BrokerUnavailable when there is no connection now.
+        `lines` are further lines of its headers (ledger/broker/frames.py). The caller sets the timeout. Raises
+        BrokerUnavailable when there is no connection now.
         """
         self._counter += 1
         token = str(self._counter)
@@ -111,20 +114,29 @@ class BrokerConnection:
         self._waiting[token] = (subject, future)
         future.add_done_callback(lambda _: self._waiting.pop(token, None))
         try:
-            await self.send(subject, body, headers, reply=self._prefix + token)
+            await self.send(subject, body, headers, lines, reply=self._prefix + token)
         except BaseException:
             future.cancel()
             raise
         return future
 
     async def send(
-        self, subject: str, body: bytes = b"", headers: dict[str, str] | None = None, *, reply: str = ""
+        self,
+        subject: str,
+        body: bytes = b"",
+        headers: Mapping[str, str] | None = None,
+        lines: str = "",
+        *,
+        reply: str = "",
     ) -> None:
         """Publish without waiting for an answer. Raises BrokerUnavailable when there is no connection now."""
         if not self._client.is_connected:
             raise BrokerUnavailable(f"the connection to the broker at {self.address} is lost: retry")
         try:
-            await self._client.publish(subject, body, reply=reply, headers=headers)
+            if headers is None:
+                await self._client.publish(subject, body, reply=reply)
+            else:
+                await self._client.publish_together([(subject, body, headers, lines)], reply)
         except nats.errors.Error as error:
             raise BrokerUnavailable(f"could not publish to {subject[:200]}: {error}") from error
 
@@ -132,7 +144,7 @@ class BrokerConnection:
         self,
         subject: str,
         body: bytes = b"",
-        headers: dict[str, str] | None = None,
+        headers: Mapping[str, str] | None = None,
         *,
         timeout: float = REQUEST_TIMEOUT,
     ) -> Msg:
@@ -143,14 +155,15 @@ class BrokerConnection:
 
     async def answer(self, future: asyncio.Future[Msg], subject: str, timeout: float) -> Msg:
         """Wait for the answer to a request of `ask`. Raises BrokerUnavailable or BrokerMisconfigured."""
+        timer = asyncio.get_running_loop().call_later(timeout, _too_late, future)
         try:
-            async with asyncio.timeout(timeout):
-                return await future
+            return await future
         except TimeoutError:
             raise BrokerUnavailable(
                 f"the broker at {self.address} did not answer {subject[:200]} within {timeout:.1f} s"
             ) from None
         finally:
+            timer.cancel()
             future.cancel()
 
     async def api(
@@ -196,7 +209,8 @@ class BrokerConnection:
         client.options.update(allow_reconnect=True, max_reconnect_attempts=-1)
         self._client = client
         self._prefix = client.new_inbox() + "."
-        await client.subscribe(f"{self._prefix}*", cb=self._on_answer)
+        answers = await client.subscribe(f"{self._prefix}*", cb=self._on_answer)
+        client.hand_over_answers(answers, self._on_plain_answer)
         self._usable.set()
 
     async def _try(self, client: Client) -> None:
@@ -237,6 +251,11 @@ class BrokerConnection:
         else:
             future.set_result(msg)
 
+    def _on_plain_answer(self, subject: bytes, body: bytes) -> None:
+        waiting = self._waiting.get(subject[len(self._prefix) :].decode())
+        if waiting is not None and not waiting[1].done():
+            waiting[1].set_result(Msg(self._client, subject.decode(), data=body))
+
     async def _on_error(self, error: Exception) -> None:
         text = str(error)
         if "permissions violation" not in text:
@@ -270,6 +289,11 @@ class BrokerConnection:
             if not future.done():
                 future.set_exception(error)
                 future.add_done_callback(lambda f: f.exception())  # retrieved, in case the caller gave up
+
+
+def _too_late(future: asyncio.Future[Msg]) -> None:
+    if not future.done():
+        future.set_exception(TimeoutError())
 
 
 @cache

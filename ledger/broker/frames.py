@@ -1,13 +1,15 @@
-"""Frames of messages that no answer is awaited for, byte for byte as nats-py writes them.
+"""Frames of messages with headers, byte for byte as nats-py writes them.
 
 nats-py copies each message several times, and hands each to the socket on its own: 6.5 µs for an event. Made here and
-sent in one piece they take half of that. `tests/ledger/test_client.py` tests that the bytes equal the library's.
+sent in one piece they take less than a third of that. `tests/ledger/test_client.py` tests that the bytes equal the
+library's.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+import sys
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
 import nats.errors
@@ -16,14 +18,40 @@ _BLANK = re.compile(r"[ \t\r\n]")
 _NAME = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
 _BREAKS = str.maketrans({"\r": " ", "\n": " "})
 
+Outgoing = tuple[str, bytes, Mapping[str, str], str]
+"""Subject, body and headers of a message, and further lines of its headers (`lines_of`), which need no writing."""
 
-def frame(subject: str, body: bytes, headers: Mapping[str, str]) -> bytes:
-    """A message with headers as it is sent. Raises BadSubjectError, BadHeaderError."""
-    if not subject or _BLANK.search(subject):
+
+def frames(messages: Sequence[Outgoing], reply: str = "", most: int = sys.maxsize) -> tuple[bytes, int]:
+    """Messages as they are sent, in one piece, and the bytes of their bodies, of which none has more than `most`.
+
+    Raises BadSubjectError, BadHeaderError, MaxPayloadError.
+    """
+    if messages and _has_blank(reply):
         raise nats.errors.BadSubjectError
-    lines = "".join([_begin(name) + _in_one_line(value) for name, value in headers.items()])
-    block = f"NATS/1.0{lines}\r\n\r\n".encode()
-    return b"HPUB %b  %d %d\r\n%b%b\r\n" % (subject.encode(), len(block), len(block) + len(body), block, body)
+    parts: list[bytes] = []
+    bodies = 0
+    for subject, body, headers, lines in messages:
+        if not subject or _has_blank(subject):
+            raise nats.errors.BadSubjectError
+        block = f"NATS/1.0{lines_of(headers)}{lines}\r\n\r\n"
+        size, length = len(block) if block.isascii() else len(block.encode()), len(body)
+        if length > most:
+            raise nats.errors.MaxPayloadError
+        bodies += length
+        parts += (f"HPUB {subject} {reply} {size} {size + length}\r\n{block}".encode(), body, b"\r\n")
+    return b"".join(parts), bodies
+
+
+def lines_of(headers: Mapping[str, str]) -> str:
+    """Headers as they are sent, each with the end of the line before. Raises BadHeaderError."""
+    lines = ""
+    for name, value in headers.items():
+        value = value.strip()
+        if not value.isprintable():
+            value = value.translate(_BREAKS)
+        lines += _begin(name) + value
+    return lines
 
 
 @lru_cache(maxsize=1_000)
@@ -34,6 +62,5 @@ def _begin(name: str) -> str:
     return f"\r\n{name}: "
 
 
-def _in_one_line(value: str) -> str:
-    value = value.strip()
-    return value.translate(_BREAKS) if "\n" in value or "\r" in value else value
+def _has_blank(subject: str) -> bool:
+    return " " in subject or (not subject.isprintable() and _BLANK.search(subject) is not None)

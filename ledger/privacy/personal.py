@@ -1,4 +1,4 @@
-"""Personal data in events: which persons an event belongs to, and the sealing of their free text.
+"""Personal data in events: which persons an event belongs to, and whose keys seal their free text.
 
 The free text of a fact (`Fact.personal`) is sealed with the keys of the persons it belongs to. Ids, types, owner,
 scopes, versions, verdicts and lineage stay readable, so that gates and foreign readers need no key. A person is a
@@ -7,13 +7,8 @@ scopes, versions, verdicts and lineage stay readable, so that gates and foreign 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Sequence
 from functools import cache
-from typing import Any
-
-import orjson
-from pydantic import BaseModel
 
 from kledger.contract.errors import InvalidPayload
 from kledger.contract.scopes import OPERATOR
@@ -25,9 +20,9 @@ from ledger.events.profile import ProfileFact
 from ledger.events.resource import ResourceSaved
 from ledger.events.statement import StatementHeld
 from ledger.events.summary import AbstractCompleted
-from ledger.privacy.sealed import USER, seal
+from ledger.privacy.event_seal import EventSeal, has_personal, personal_paths
+from ledger.privacy.sealed import USER
 from ledger.privacy.vault import DataKey
-from ledger.wire.subjects import event_subject, stated_by
 
 NOBODY = OPERATOR
 
@@ -100,57 +95,11 @@ def _field_of_item(fact: type[Fact]) -> str | None:
 
 def has_text(fact: Fact) -> bool:
     """Whether the fact holds free text or a secret."""
-    return any(_at(fact, path) for path in _paths(type(fact))) or any(
+    return has_personal(fact, personal_paths(type(fact))) or any(
         getattr(fact, name) is not None for name in fact.sealed_only
     )
 
 
 def sealed_event(event: NewEvent, keys: Sequence[DataKey]) -> NewEvent:
-    """The event with its text sealed with all of these keys, and a MAC by the last; unchanged without keys."""
-    if not keys:
-        return event
-
-    by = stated_by(event.org, event.actor)
-
-    def sealing(value: Any, place: str) -> Any:
-        return seal(value, keys, event.id, place, by)
-
-    fact = _changed(event.fact, sealing)
-    subject = event_subject(event.org, fact.entity(), event.entity_id, fact.verb(), event.actor)
-    data = orjson.loads(fact.__pydantic_serializer__.to_json(fact))
-    return replace(event, fact=fact, sealmac=keys[-1].witness.mac(subject, event.id, data))
-
-
-def _at(fact: BaseModel, path: Iterable[str]) -> Any:
-    value: Any = fact
-    for name in path:
-        value = getattr(value, name)
-        if value is None:
-            break
-    return value
-
-
-@cache
-def _paths(fact: type[Fact]) -> tuple[tuple[str, ...], ...]:
-    return tuple(tuple(field.split(".")) for field in fact.personal)
-
-
-def _changed(fact: Fact, change: Callable[[Any, str], Any]) -> Fact:
-    """The fact with `change(value, place)` instead of the value of each non-empty personal field."""
-    updates: dict[str, Any] = {}
-    for path in _paths(type(fact)):
-        value = _at(fact, path)
-        if not value:
-            continue
-        place = "/".join(("/data", *path))
-        if isinstance(value, list):
-            new: Any = [change(each, f"{place}/{number}") for number, each in enumerate(value)]
-        else:
-            new = change(value, place)
-        head, *rest = path
-        if not rest:
-            updates[head] = new
-        else:
-            part: BaseModel = updates.get(head) or getattr(fact, head)
-            updates[head] = part.model_copy(update={rest[0]: new})
-    return fact.model_copy(update=updates) if updates else fact
+    """The event that is sealed with all of these keys when it is encoded; unchanged without keys."""
+    return event.sealed_by(EventSeal(tuple(keys))) if keys else event

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import base64
 import contextlib
+from binascii import b2a_base64
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -64,12 +65,20 @@ def seal(value: Any, keys: Sequence[DataKey], event_id: str, place: str, by: str
     `place` is the JSON pointer of the value in the event, such as `/data/content`; `by` is tenant and actor
     (ledger/wire/subjects.py:stated_by).
     """
-    about = bound_to(event_id, place, by)
-    inner: bytes = to_json(value)
+    return sealed_about(value, keys, bound_to(event_id, place, by))
+
+
+def sealed_about(value: Any, keys: Sequence[DataKey], about: bytes) -> Any:
+    """The same with what it is bound to, as `bound_to` makes it."""
+    if isinstance(value, str):
+        inner = orjson.dumps(value)
+        for key in keys:
+            inner = key.begin + b2a_base64(key.encrypt(inner, about), newline=False)
+        return inner.decode()
+    inner = to_json(value)
     for key in keys:
-        inner = (MARK + key.name + ":" + base64.b64encode(key.encrypt(inner, about)).decode("ascii")).encode()
-    text = inner.decode()
-    return text if isinstance(value, str) else {OBJECT: text}
+        inner = key.begin + b2a_base64(key.encrypt(inner, about), newline=False)
+    return {OBJECT: inner.decode()}
 
 
 def name_in(sealed: str) -> str:

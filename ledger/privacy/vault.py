@@ -17,6 +17,7 @@ from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from kledger.contract.errors import SubjectForgotten, VaultDamaged, WrongMasterKey
+from kledger.contract.seal_mark import MARK
 from ledger.wire.seal_mac import Unsworn, Witness
 
 if TYPE_CHECKING:
@@ -60,10 +61,12 @@ class Tombstone:
 class DataKey:
     """A subject's key, unwrapped. Its repr hides the secret."""
 
-    __slots__ = ("_cipher", "name", "witness")
+    __slots__ = ("_cipher", "begin", "name", "witness")
 
     def __init__(self, name: str, secret: bytes) -> None:
         self.name = name
+        self.begin = f"{MARK}{name}:".encode()
+        """What a string that is sealed with it begins with."""
         self.witness = Witness.of_key(name, secret)
         self._cipher = AESGCM(secret)
 

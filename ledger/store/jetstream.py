@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from dataclasses import dataclass
 
 import orjson
@@ -15,8 +15,8 @@ from ledger.broker.connection import BrokerConnection
 from ledger.broker.restored import restored_to
 from ledger.broker.stream_setup import check_settings
 from ledger.event import Appended, Head, JsonObject, NewEvent, StoredEvent
-from ledger.store.atomic_batch import send_batch
-from ledger.store.batch_encoder import BatchEncoder, publications
+from ledger.store.atomic_batch import OpenBatch
+from ledger.store.batches_ahead import BatchesAhead, Prepared
 from ledger.store.claimed_ids import is_ours, known_positions, renamed
 from ledger.store.duplicates import find_stored, last_position
 from ledger.store.reader import read_stream
@@ -132,11 +132,17 @@ class JetStreamLedger:
             await self._pause(deadline, error)
 
     async def append_many(self, events: Sequence[NewEvent]) -> list[Appended]:
+        if not events:
+            return []
         acknowledged: dict[str, Appended] = {}
-        encoder = BatchEncoder(publications(events, self._writing.client.max_payload))
-        while batch := await encoder.take():
-            async with self._batches:
-                acknowledged |= await self._append_batch(batch, encoder.prepare)
+        ahead = BatchesAhead(events, self._writing, self._batches)
+        try:
+            while batch := await ahead.take():
+                acknowledged |= await self._append_batch(batch, ahead.prepare)
+        finally:
+            await ahead.close()
+        if len(acknowledged) == len(events):
+            return [acknowledged[event.id] for event in events]
         seen: set[str] = set()
         result: list[Appended] = []
         for event in events:
@@ -190,45 +196,59 @@ class JetStreamLedger:
         await self._reading.close()
         await self._writing.close()
 
-    async def _append_batch(self, batch: list[Publication], meanwhile: Callable[[], None]) -> dict[str, Appended]:
+    async def _append_batch(self, prepared: Prepared, meanwhile: Callable[[], Awaitable[None]]) -> dict[str, Appended]:
         """Append one batch, with retries, minus what an earlier try had stored; the acknowledgements by event id."""
         deadline = asyncio.get_running_loop().time() + self._timeout
         acknowledged: dict[str, Appended] = {}
-        while batch:
-            left = self._left(deadline)
-            try:
-                clash = expects_within(batch)
-                code = 0
-                if clash is None:
-                    answer = await send_batch(self._writing, batch, left, meanwhile=meanwhile)
-                    code = error_code(answer)
-                    if not code:
-                        first = int(answer["seq"]) - len(batch) + 1
-                        for position, message in enumerate(batch, first):
-                            acknowledged[message.event.id] = Appended(position, message.event.id)
-                        return acknowledged
-                if code and code != DUPLICATE_IN_BATCH and code not in WRONG_LAST_SEQUENCE:
-                    error = error_of(answer, f"a batch of {len(batch)} events")
-                    if code not in PASSING:
-                        raise error
-                else:
-                    stored = await find_stored(self._writing, self._stream, batch)
-                    for event_id, position in stored.items():
-                        acknowledged[event_id] = Appended(position, event_id, duplicate=True)
-                    batch = [message for message in batch if message.event.id not in stored]
-                    if stored:
-                        continue
-                    if clash is not None:
-                        raise conflict(clash, None)
-                    if code == DUPLICATE_IN_BATCH:
-                        batch, ours = await self._without_claims(batch)
-                        acknowledged |= ours
+        batch, sent, _ = prepared
+        try:
+            while batch:
+                left = self._left(deadline)
+                try:
+                    clash = expects_within(batch)
+                    code = 0
+                    if clash is not None and sent is not None:
+                        given_up, sent = sent, None
+                        await given_up.abandon()
+                    if clash is None:
+                        if sent is None:
+                            sent = OpenBatch(self._writing)
+                            await sent.add(batch)
+                        committing, sent = sent, None
+                        answer = await committing.commit(left, meanwhile)
+                        code = error_code(answer)
+                        if not code:
+                            first = int(answer["seq"]) - len(batch) + 1
+                            return acknowledged | {
+                                message.event.id: Appended(position, message.event.id)
+                                for position, message in enumerate(batch, first)
+                            }
+                    if code and code != DUPLICATE_IN_BATCH and code not in WRONG_LAST_SEQUENCE:
+                        error = error_of(answer, f"a batch of {len(batch)} events")
+                        if code not in PASSING:
+                            raise error
                     else:
-                        await self._raise_conflict(batch)
-                    error = _moving()
-            except BrokerUnavailable as unavailable:
-                error = unavailable
-            await self._pause(deadline, error)
+                        stored = await find_stored(self._writing, self._stream, batch)
+                        for event_id, position in stored.items():
+                            acknowledged[event_id] = Appended(position, event_id, duplicate=True)
+                        batch = [message for message in batch if message.event.id not in stored]
+                        if stored:
+                            continue
+                        if clash is not None:
+                            raise conflict(clash, None)
+                        if code == DUPLICATE_IN_BATCH:
+                            batch, ours = await self._without_claims(batch)
+                            acknowledged |= ours
+                        else:
+                            await self._raise_conflict(batch)
+                        error = _moving()
+                except BrokerUnavailable as unavailable:
+                    error = unavailable
+                    sent = None
+                await self._pause(deadline, error)
+        finally:
+            if sent is not None:
+                await sent.abandon()
         return acknowledged
 
     async def _without_claims(self, batch: list[Publication]) -> tuple[list[Publication], dict[str, Appended]]:

@@ -21,6 +21,7 @@ from kledger.contract.scope_fields import Entity
 from ledger.event import NO_LINEAGE, Fact, JsonObject, NewEvent
 from ledger.events import FACTS
 from ledger.wire.seal_mac import ATTRIBUTE
+from ledger.wire.subjects import event_subject
 from ledger.wire.upcasts import upcast
 
 SCHEMA_PREFIX = "urn:kledger:"
@@ -69,39 +70,49 @@ def schema_name(fact: type[Fact], version: int | None = None) -> str:
 
 @cache
 def _kind(fact: type[Fact], version: int) -> tuple[str, str]:
-    """The entity and the `dataschema`, which all events of one kind share."""
-    return fact.entity(), schema_name(fact, version)
+    """The beginning of `subject`, and the `dataschema`, which all events of one kind share."""
+    return fact.entity() + "/", schema_name(fact, version)
 
 
-def encode(event: NewEvent) -> bytes:
-    """Encode the message body of an event. Raises PayloadTooLarge when the broker would refuse it."""
+def encode(event: NewEvent, subject: str = "") -> bytes:
+    """Encode the message body of an event; `subject` is where it is published, if the caller knows it already.
+
+    Raises PayloadTooLarge when the broker would refuse it.
+    """
     fact, lineage = event.fact, event.lineage
-    entity, dataschema = _kind(type(fact), fact.stated_version())
+    kind = type(fact)
+    entity, dataschema = _kind(kind, fact.stated_version() if kind.added else kind.version)
     attributes: JsonObject = {
         "specversion": "1.0",
         "id": event.id,
-        "type": fact.name,
+        "type": kind.name,
         "source": event.source,
-        "subject": f"{entity}/{event.entity_id}",
+        "subject": entity + event.entity_id,
         "time": event.time,
         "datacontenttype": "application/json",
         "dataschema": dataschema,
         "actor": event.actor,
     }
     if lineage is not NO_LINEAGE:
-        for name, value in (
-            ("traceparent", lineage.traceparent),
-            ("traceid", lineage.trace_id),
-            ("messageid", lineage.message_id),
-            ("causationid", lineage.causation_id),
-            ("correlationid", lineage.correlation_id),
-        ):
-            if value:
-                attributes[name] = value
-    if event.sealmac:
-        attributes[ATTRIBUTE] = event.sealmac
-    attributes["data"] = orjson.Fragment(fact.__pydantic_serializer__.to_json(fact))
-    body = orjson.dumps(attributes)
+        if lineage.traceparent:
+            attributes["traceparent"] = lineage.traceparent
+        if lineage.trace_id:
+            attributes["traceid"] = lineage.trace_id
+        if lineage.message_id:
+            attributes["messageid"] = lineage.message_id
+        if lineage.causation_id:
+            attributes["causationid"] = lineage.causation_id
+        if lineage.correlation_id:
+            attributes["correlationid"] = lineage.correlation_id
+    if event.seal is None:
+        data = fact.__pydantic_serializer__.to_json(fact)
+    else:
+        at = subject or event_subject(event.org, fact.entity(), event.entity_id, fact.verb(), event.actor)
+        data, mac = event.seal(event, at)
+        if mac:
+            attributes[ATTRIBUTE] = mac
+    # The data is put behind the attributes as bytes: as a fragment within them it would be copied several times.
+    body = b'%b,"data":%b}' % (orjson.dumps(attributes)[:-1], data)
     if len(body) > MAX_BODY_BYTES:
         raise PayloadTooLarge(
             f"{fact.name} of {event.entity_id[:80]!r} has {len(body):,} bytes, {MAX_BODY_BYTES:,} are "

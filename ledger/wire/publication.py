@@ -47,7 +47,7 @@ def publication(event: NewEvent, max_payload: int) -> Publication:
     fact = event.fact
     entity, _, verb = fact.name.partition(".")
     subject = event_subject(event.org, entity, event.entity_id, verb, event.actor)
-    body = encode(event)
+    body = encode(event, subject)
     headers = {MSG_ID: encode_token(event.id)}
     if event.expects is not None:
         headers[EXPECTED] = str(event.expects)

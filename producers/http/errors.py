@@ -48,7 +48,7 @@ _CODES = {
         "not_repairable",
         "chain_contradicted",
     ),
-    410: ("erased", "subject_forgotten"),
+    410: ("erased", "subject_forgotten", "past_retention"),
     413: ("payload_too_large",),
     422: (
         *("secret_in_clear", "invalid_payload", "idempotency_mismatch", "illegal_scope", "illegal_subject"),
@@ -57,7 +57,7 @@ _CODES = {
     429: ("rate_limited", "budget_spent"),
     431: ("head_too_large",),
     501: ("not_available",),
-    502: ("interrupted", "model_failed", "model_refused"),
+    502: ("interrupted", "model_failed", "model_refused", "object_store_failed"),
     503: (
         "log_replaced",
         "restore_unfinished",

@@ -16,14 +16,14 @@ from pathlib import Path
 import structlog
 
 from kledger.contract.errors import InvalidPayload, LedgerError, ServiceFailed
-from ledger.archive.segments import ARCHIVE, EVENTS, gaps, segment_of, segments_in, set_aside
+from ledger.archive.segments import ARCHIVE, EVENTS, SEGMENT_EVENTS, gaps, segment_of, segments_in, set_aside
 from ledger.broker.access import BrokerAccess
 from ledger.event import JsonObject
 from ledger.integrity.notary import Notary
 from ledger.runtime.log_once import Outage
 from projections.archive.process import write_in_own_process
 from projections.archive.reading import Archive
-from projections.archive.writing import SEGMENT_EVENTS, is_due
+from projections.archive.writing import is_due
 
 log = structlog.get_logger(__name__)
 
@@ -49,8 +49,8 @@ def segment_events_from_environment() -> int:
 class Archiving:
     """Keeps the archive of one node, which alone writes it."""
 
-    def __init__(self, access: BrokerAccess, data: Path, notary: Notary, size: int) -> None:
-        self._access, self._data, self._notary, self._size = access, data, notary, size
+    def __init__(self, access: BrokerAccess, data: Path, notary: Notary, size: int, master: bytes) -> None:
+        self._access, self._data, self._notary, self._size, self._master = access, data, notary, size, master
         self._wake = asyncio.Event()
         self._outage = Outage("archiving pauses", "archiving goes on", log)
         self._named: list[JsonObject] = []
@@ -121,7 +121,7 @@ class Archiving:
             raise ServiceFailed(
                 f"nothing is archived while the disk of {self._data} has less than {ROOM_BYTES // 2**20} MiB free"
             )
-        written = await write_in_own_process(self._access, self._data, position, self._size)
+        written = await write_in_own_process(self._access, self._data, position, self._size, master=self._master)
         self._there = await asyncio.to_thread(_measured, self._data / ARCHIVE)
         log.info("archived", segments=written.segments, columns=written.columns, position=position)
 

@@ -13,7 +13,8 @@ from dataclasses import replace
 from ledger.event import Appended, Head, NewEvent, StoredEvent
 from ledger.events.knowledge import KnowledgeSaved
 from ledger.events.recall import RecallServed
-from ledger.privacy.personal import about_item, has_text, sealed_event, stated_persons
+from ledger.privacy.event_seal import EventSeal
+from ledger.privacy.personal import about_item, has_text, stated_persons
 from ledger.privacy.sealed import ERASED
 from ledger.privacy.vault import DataKey, Held, Tombstone, Vault, forgotten
 from ledger.stream import Ledger
@@ -21,8 +22,11 @@ from ledger.stream import Ledger
 PersonsOf = Callable[[str, Sequence[str]], Awaitable[Mapping[str, Sequence[str]]]]
 """Maps a tenant and item ids to the persons that each item belongs to."""
 
+Persons = tuple[str, ...]
+NOBODYS: Persons = ()
 
-_AT_ONCE = 128  # events sealed per turn of the event loop
+_AT_ONCE = 1_000  # events that get their seal in one turn of the event loop; it is used while they are encoded
+_MOST_SEALS = 10_000
 
 
 class SealingLedger:
@@ -31,6 +35,7 @@ class SealingLedger:
     def __init__(self, ledger: Ledger, vault: Vault, persons_of: PersonsOf) -> None:
         self._ledger, self._vault, self._persons_of = ledger, vault, persons_of
         self._keys: dict[str, Held] = {}
+        self._seals: dict[Persons, EventSeal] = {}
 
     async def append(self, event: NewEvent) -> Appended:
         """See `Ledger.append`. Raises SubjectForgotten for text of a forgotten person."""
@@ -59,11 +64,13 @@ class SealingLedger:
     def forget(self, name: str) -> None:
         """Drop the cached key of this person, so that the vault is asked before the next sealing."""
         self._keys.pop(name, None)
+        self._seals.clear()
 
     async def _sealed(self, events: Sequence[NewEvent]) -> Sequence[NewEvent]:
         belongs = await self._persons(events)
         if not any(belongs):
             return events
+        seals = self._seals
         result = []
         for number, (event, persons) in enumerate(zip(events, belongs, strict=True), 1):
             if number % _AT_ONCE == 0:
@@ -71,49 +78,64 @@ class SealingLedger:
             if not persons:
                 result.append(event)
                 continue
-            held = [await self._held(person) for person in persons]
-            gone = next((each for each in held if isinstance(each, Tombstone)), None)
-            if gone is None:
-                result.append(sealed_event(event, [each for each in held if isinstance(each, DataKey)]))
+            seal = seals.get(persons) or await self._seal_of(persons)
+            if isinstance(seal, EventSeal):
+                result.append(event.sealed_by(seal))
             elif isinstance(event.fact, RecallServed):  # the search was answered; its text is not stored
                 result.append(replace(event, fact=event.fact.model_copy(update={"query": ERASED})))
             else:
-                raise forgotten(gone)
+                raise forgotten(seal)
         return result
 
-    async def _persons(self, events: Sequence[NewEvent]) -> list[list[str]]:
+    async def _persons(self, events: Sequence[NewEvent]) -> list[Persons]:
         """The persons that each event's text belongs to; none where it has no text."""
-        saved = {
-            (event.org, event.entity_id): stated_persons(event)
-            for event in events
-            if isinstance(event.fact, KnowledgeSaved)  # the view does not have it yet, and its first cases follow
-        }
-        from_event: list[list[str]] = []
+        from_event: list[Persons] = []
         about: list[str | None] = []
         items_by_org: dict[str, set[str]] = {}
+        saved: dict[tuple[str, str], Persons] = {}
         for event in events:
-            sealable = has_text(event.fact)
-            item = about_item(event) if sealable else None
+            fact = event.fact
+            if not has_text(fact):
+                about.append(None)
+                from_event.append(NOBODYS)
+                continue
+            own = tuple(stated_persons(event))
+            from_event.append(own)
+            item = about_item(event)
+            about.append(item)
             if item is not None:
                 items_by_org.setdefault(event.org, set()).add(item)
-            about.append(item)
-            own = stated_persons(event) if sealable else []
-            stated = saved.get((event.org, item)) if saved and item is not None else None
-            from_event.append(sorted({*own, *stated}) if stated else own)
-        known = {org: await self._persons_of(org, sorted(ids)) for org, ids in items_by_org.items()}
-        if not any(persons for items in known.values() for persons in items.values()):
+            elif own and isinstance(fact, KnowledgeSaved):  # the view does not have it yet, and its first cases follow
+                saved[event.org, event.entity_id] = own
+        if not items_by_org:
             return from_event
-        return [
-            persons if item is None else sorted({*persons, *known[event.org].get(item, ())})
-            for event, persons, item in zip(events, from_event, about, strict=True)
-        ]
+        known = {org: await self._persons_of(org, sorted(ids)) for org, ids in items_by_org.items()}
+        if not saved and not any(persons for items in known.values() for persons in items.values()):
+            return from_event
+        for number, item in enumerate(about):
+            if item is None:
+                continue
+            org, own = events[number].org, from_event[number]
+            theirs = (*known[org].get(item, ()), *saved.get((org, item), ()))
+            if theirs and theirs != own:
+                from_event[number] = tuple(sorted({*own, *theirs}))
+        return from_event
+
+    async def _seal_of(self, persons: Persons) -> EventSeal | Tombstone:
+        """The seal with the keys of all of them; the tombstone of the first one who was forgotten."""
+        held = [self._keys.get(person) or await self._held(person) for person in persons]
+        keys = tuple(each for each in held if isinstance(each, DataKey))
+        if len(keys) < len(held):
+            return next(each for each in held if isinstance(each, Tombstone))
+        seal = EventSeal(keys)
+        if all(self._keys.get(key.name) is key for key in keys):  # none was forgotten while another was looked up
+            if len(self._seals) >= _MOST_SEALS:
+                self._seals.clear()
+            self._seals[persons] = seal
+        return seal
 
     async def _held(self, name: str) -> Held:
         """The person's key, created with their first text; the tombstone of a forgotten person."""
-        held = self._keys.get(name)
-        if held is None:
-            held = (await self._vault.look([name])).get(name)
-            if held is None:
-                held = await self._vault.obtain(name)
-            self._keys[name] = held
+        held = (await self._vault.look([name])).get(name) or await self._vault.obtain(name)
+        self._keys[name] = held
         return held

@@ -1,68 +1,97 @@
 """Decoded columns of a segment: a Parquet file for each event name in it, as the decoder makes them.
 
-What an event's columns are depends on its own bytes alone, for most events. Those of which that is not so have no row:
-an event with sealed values, which is opened with the keys of the moment it is folded; one that records a forgetting,
-which the vault has to confirm; one that is refused. Whoever reads the columns decodes these from the segment's events.
-So nothing stands here in clear that the log has sealed.
+What an event's columns are depends on its own bytes alone, for most events. Where it depends on the keys of a person,
+the words in them stand in a file of their own, encrypted (sealed_columns.py). Those of which it depends on more have no
+row: an event with other sealed values, one that records a forgetting, which the vault has to confirm, one that is
+refused. Whoever reads the columns decodes these from the segment's events. So nothing stands here in clear that the log
+has sealed.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
 from ledger.archive.manifest import NotBelieved, checked_content, read_manifest, write_manifest
 from ledger.archive.segments import COLUMNS, Segment, whole_directory
-from ledger.event import Fact, JsonObject, StoredEvent
+from ledger.event import JsonObject, StoredEvent
 from ledger.events import FACTS
 from ledger.integrity.signing_keys import SigningKeys, VerifyingKey
+from ledger.privacy.keyring import Keyring
 from ledger.privacy.sealed import may_be_sealed
+from projections.archive.sealed_columns import NOTHING, SealedColumns, Tables, sealed_ahead
 from projections.engine.decode import parse
 from projections.engine.forgotten import may_be_a_claim
 from projections.fold_kit.parser import Parser
 
-Tables = dict[type[Fact], pa.Table]
-
 _LEVEL = 1
-_FEW_VALUES = ("type", "source", "actor", "org", "entity", "owner")
+_SEALED, _WORDS = ".sealed", "words"
 
 
-def decoded_ahead(parser: Parser, events: Sequence[StoredEvent]) -> Tables:
-    """The columns of the events that nothing but their own bytes decides, by fact, sorted by position."""
-    plain = [event for event in events if not may_be_sealed(event.body) and not may_be_a_claim(event.subject)]
+class Columns(NamedTuple):
+    """The columns of a segment: of events that nothing but their own bytes decides, and of sealed ones."""
+
+    clear: Tables
+    sealed: SealedColumns
+
+
+NO_COLUMNS = Columns({}, NOTHING)
+
+
+def decoded_ahead(parser: Parser, keyring: Keyring, segment: Segment, events: Sequence[StoredEvent]) -> Columns:
+    """The columns of events that can be decoded once for all, by fact. Raises what the vault raises."""
+    decided = [event for event in events if not may_be_a_claim(event.subject)]
+    plain = [event for event in decided if not may_be_sealed(event.body)]
     parsed, _ = parse(parser, plain) if plain else ({}, [])
-    return {fact: table.sort_by("position") for fact, table in parsed.items()}
+    sealed = sealed_ahead(parser, keyring, segment, (event for event in decided if may_be_sealed(event.body)))
+    return Columns({fact: table.sort_by("position") for fact, table in parsed.items()}, sealed)
 
 
 def write_columns(
-    archive: Path, segment: Segment, leaves: str, decoder: str, tables: Tables, keys: SigningKeys
+    archive: Path, segment: Segment, leaves: str, decoder: str, columns: Columns, keys: SigningKeys
 ) -> None:
     """Write the columns of a segment in place of earlier ones; `leaves` is the digest in its events' manifest.
 
     Raises NotBelieved when they are read back as others, OSError, UnsafeKeyFile.
     """
-    import pyarrow.parquet as pq
-
     directory = archive / COLUMNS / segment.name
     files: JsonObject = {}
     with whole_directory(directory, over=True) as draft:
-        for fact, table in tables.items():
-            path = draft / f"{fact.name}.parquet"
-            pq.write_table(table, path, compression="zstd", compression_level=_LEVEL, write_statistics=["position"])
-            content = path.read_bytes()
+        for name, table in _files(columns):
+            path = draft / f"{name}.parquet"
+            content = _written(path, table)
             if not _table(content).equals(table):
                 raise NotBelieved(f"{COLUMNS}/{segment.name}/{path.name}", "it was read back with other rows")
-            files[fact.name] = {
+            files[name] = {
                 "rows": len(table),
                 "bytes": len(content),
                 "sha256": hashlib.sha256(content).hexdigest(),
             }
         about: JsonObject = {"part": COLUMNS, "first": segment.first, "last": segment.last, "leaves": leaves}
         write_manifest(draft, {**about, "decoder": decoder, "files": files}, keys)
+
+
+def _files(columns: Columns) -> Iterator[tuple[str, pa.Table]]:
+    """The name and rows of each file."""
+    yield from ((fact.name, table) for fact, table in columns.clear.items())
+    yield from ((fact.name + _SEALED, table) for fact, table in columns.sealed.tables.items())
+    if columns.sealed.tables:
+        yield _WORDS, columns.sealed.words
+
+
+def _written(path: Path, table: pa.Table) -> bytes:
+    import pyarrow.parquet as pq
+
+    if path.stem == _WORDS:  # nothing compresses what is encrypted
+        pq.write_table(table, path, compression="none", use_dictionary=False, write_statistics=False)
+    else:
+        pq.write_table(table, path, compression="zstd", compression_level=_LEVEL, write_statistics=["position"])
+    return path.read_bytes()
 
 
 def read_columns_manifest(
@@ -80,23 +109,27 @@ def read_columns_manifest(
     return manifest
 
 
-def read_columns(archive: Path, segment: Segment, manifest: JsonObject) -> Tables:
-    """The columns of a segment by fact, checked with their manifest. Raises NotBelieved."""
-    directory, tables = archive / COLUMNS / segment.name, {}
+def read_columns(archive: Path, segment: Segment, manifest: JsonObject) -> Columns:
+    """The columns of a segment, checked with their manifest. Raises NotBelieved."""
+    directory, tables = archive / COLUMNS / segment.name, dict[str, pa.Table]()
     for name, file in manifest["files"].items():
         content = checked_content(directory, f"{name}.parquet", file["sha256"])
         try:
-            tables[FACTS[name]] = _table(content)
-        except (pa.ArrowException, OSError, KeyError) as error:
+            tables[name] = _table(content)
+        except (pa.ArrowException, OSError) as error:
             raise NotBelieved(f"{COLUMNS}/{segment.name}/{name}.parquet", f"it cannot be read: {error}") from error
-    return {fact: tables[fact] for fact in FACTS.values() if fact in tables}
+    clear, sealed = (
+        {fact: tables[fact.name + part] for fact in FACTS.values() if fact.name + part in tables}
+        for part in ("", _SEALED)
+    )
+    return Columns(clear, SealedColumns(sealed, tables[_WORDS]) if sealed else NOTHING)
 
 
-def missing_from(tables: Tables, segment: Segment) -> np.ndarray:
-    """The places in a segment, from 0 and ascending, of the events without a row."""
-    there = np.zeros(segment.last - segment.first + 1, np.bool_)
-    for table in tables.values():
-        there[table["position"].to_numpy() - segment.first] = True
+def missing_from(tables: Iterable[pa.Table], part: Segment) -> np.ndarray:
+    """The places in a part of a segment, from 0 and ascending, of the events without a row."""
+    there = np.zeros(part.last - part.first + 1, np.bool_)
+    for table in tables:
+        there[table["position"].to_numpy() - part.first] = True
     return np.flatnonzero(~there)
 
 

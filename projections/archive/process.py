@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 from dataclasses import asdict
 from pathlib import Path
@@ -12,6 +13,8 @@ from ledger.archive.manifest import NotBelieved
 from ledger.broker.access import BrokerAccess
 from ledger.broker.subprocess_job import Progress, access_read, access_told, carry_out, in_own_process
 from ledger.event import JsonObject
+from ledger.privacy.keyring import Keyring
+from ledger.privacy.vault_jetstream import JetStreamVault
 from ledger.runtime.logs import log_to_stderr
 from ledger.store.jetstream import JetStreamLedger
 from projections.archive.writing import Written, write_due
@@ -19,24 +22,40 @@ from projections.archive.writing import Written, write_due
 _PRIORITY = 10
 
 
-async def write_in_own_process(access: BrokerAccess, data: Path, signed: int, size: int) -> Written:
-    """Run write_due in a process of its own. Raises ServiceFailed, LogGap, BrokerUnavailable, UnsafeKeyFile."""
-    order = {"broker": access_told(access, "reader"), "data": str(data), "signed": signed, "size": size}
+async def write_in_own_process(
+    access: BrokerAccess, data: Path, signed: int, size: int, *, master: bytes = b""
+) -> Written:
+    """Run write_due in a process of its own. Raises ServiceFailed, LogGap, BrokerUnavailable, UnsafeKeyFile.
+
+    With the `master` key it reads keys from the vault, so that sealed events have columns too.
+    """
+    order = {
+        "broker": access_told(access, "reader", *(("node",) if master else ())),
+        "data": str(data),
+        "signed": signed,
+        "size": size,
+        "master": master.hex(),
+    }
     written = await in_own_process("projections.archive.process", order, lambda _done, _total, _rate: None)
     return Written(**written)
 
 
 async def _write(order: JsonObject, _progress: Progress) -> JsonObject:
     os.nice(_PRIORITY)
-    ledger = await JetStreamLedger.connect(access_read(order["broker"]), role="reader", name="kledger-archive")
-    try:
-        return asdict(await write_due(ledger, Path(order["data"]), order["signed"], order["size"]))
-    except NotBelieved as error:
-        raise ServiceFailed(f"{error.file}: {error.reason}") from error
-    except OSError as error:
-        raise ServiceFailed(f"it cannot be written: {error.strerror or error}") from error
-    finally:
-        await ledger.close()
+    async with contextlib.AsyncExitStack() as stack:
+        access, keyring = access_read(order["broker"]), Keyring()
+        ledger = await JetStreamLedger.connect(access, role="reader", name="kledger-archive")
+        stack.push_async_callback(ledger.close)
+        if order["master"]:
+            vault = await JetStreamVault.open(access, bytes.fromhex(order["master"]), name="kledger-archive")
+            stack.push_async_callback(vault.close)
+            keyring = Keyring.over(vault, asyncio.get_running_loop())
+        try:
+            return asdict(await write_due(ledger, Path(order["data"]), order["signed"], order["size"], keyring))
+        except NotBelieved as error:
+            raise ServiceFailed(f"{error.file}: {error.reason}") from error
+        except OSError as error:
+            raise ServiceFailed(f"it cannot be written: {error.strerror or error}") from error
 
 
 if __name__ == "__main__":

@@ -10,9 +10,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from pathlib import Path
 
-import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 import structlog
 
 from ledger.archive.events import read_events, read_events_manifest
@@ -25,14 +23,17 @@ from ledger.integrity.notary_start import NotaryFiles
 from ledger.integrity.signing_keys import public_keys
 from ledger.privacy.keyring import Keyring
 from ledger.store.parked import Parked
+from projections.archive import sealed_columns
 from projections.archive.archived_events import ArchivedEvents
-from projections.archive.columns import Tables, missing_from, read_columns, read_columns_manifest
+from projections.archive.columns import NO_COLUMNS, Columns, missing_from, read_columns, read_columns_manifest
 from projections.archive.decoder_version import DECODER_VERSION
+from projections.archive.sealed_columns import Tables
 from projections.engine.batch import ready
 from projections.engine.decode import completed, parse
 from projections.engine.parking import ABOUT_THE_EVENT
 from projections.engine.predecode import Ahead
 from projections.engine.unsealing import Opened
+from projections.fold_kit import late_compute as pc
 from projections.fold_kit.parser import Parser
 
 log = structlog.get_logger(__name__)
@@ -80,24 +81,26 @@ class Archive:
             self._leave_out(segment, error)
             return None
         events = ArchivedEvents(rows.slice(part.first - segment.first, part.last - part.first + 1))
-        tables = _of(self._columns(segment, manifest["leaves"]), part, parked)
-        apart = events.taken(missing_from(tables, part))
+        columns = self._columns(segment, manifest["leaves"])
+        opened = sealed_columns.opened(columns.sealed, keyring, segment)
+        tables = [_of(each, part, parked) for each in (columns.clear, opened)]
+        apart = events.taken(missing_from((table for each in tables for table in each.values()), part))
         self.events += len(events)
         try:
             return _joined(parser, ready(keyring, apart, parked), events, tables)
         except ABOUT_THE_EVENT:
             return list(events)  # fold_strictly finds the event
 
-    def _columns(self, segment: Segment, leaves: object) -> Tables:
+    def _columns(self, segment: Segment, leaves: object) -> Columns:
         """The columns of a segment, as far as this version may read them."""
         try:
             manifest = read_columns_manifest(self._directory, segment, leaves, self._keys)
             if manifest is None or manifest["decoder"] != DECODER_VERSION:
-                return {}
+                return NO_COLUMNS
             return read_columns(self._directory, segment, manifest)
         except NotBelieved as error:
             self._leave_out(segment, error)
-            return {}
+            return NO_COLUMNS
 
     def _leave_out(self, segment: Segment, error: NotBelieved) -> None:
         self.damaged.append({"segment": segment.name, "file": error.file, "reason": error.reason})
@@ -108,10 +111,11 @@ def _of(tables: Tables, part: Segment, parked: Parked) -> Tables:
     """The rows of a part of a segment, without those of parked events: these are blanked before they are decoded."""
     held = pa.array([at for at in parked if part.first <= at <= part.last], pa.int64())
     cut = {}
-    for fact, table in tables.items():
-        positions = table["position"].to_numpy()
-        first, end = np.searchsorted(positions, (part.first, part.last + 1))
-        rows = table.slice(first, end - first)
+    for fact, rows in tables.items():
+        positions = rows["position"].to_numpy()
+        inside = (positions >= part.first) & (positions <= part.last)
+        if not inside.all():
+            rows = rows.filter(pa.array(inside))
         if len(held):
             rows = rows.filter(pc.invert(pc.is_in(rows["position"], held)))
         if len(rows):
@@ -119,12 +123,12 @@ def _of(tables: Tables, part: Segment, parked: Parked) -> Tables:
     return cut
 
 
-def _joined(parser: Parser, apart: Opened, events: ArchivedEvents, tables: Tables) -> Ahead:
+def _joined(parser: Parser, apart: Opened, events: ArchivedEvents, tables: list[Tables]) -> Ahead:
     """A batch of the rows that are here and of the events apart; equal to what decoding all of them makes."""
     parsed, refused = parse(parser, apart.events)
     both = {
-        fact: pa.concat_tables([rows[fact] for rows in (tables, parsed) if fact in rows])
+        fact: pa.concat_tables([rows[fact] for rows in (*tables, parsed) if fact in rows])
         for fact in FACTS.values()
-        if fact in tables or fact in parsed
+        if any(fact in rows for rows in (*tables, parsed))
     }
     return completed(parser, Opened(events, events, apart.failed, apart.erased), both, refused)

@@ -21,6 +21,7 @@ from ledger.archive.segments import (
     ARCHIVE,
     COLUMNS,
     EVENTS,
+    SEGMENT_BYTES,
     Segment,
     forget_aside,
     gaps,
@@ -32,6 +33,7 @@ from ledger.archive.segments import (
 from ledger.event import StoredEvent
 from ledger.integrity.notary_start import NotaryFiles
 from ledger.integrity.signing_keys import SigningKeys, public_keys
+from ledger.privacy.keyring import Keyring
 from ledger.stream import Ledger
 from projections.archive.columns import decoded_ahead, write_columns
 from projections.archive.decoder_version import DECODER_VERSION
@@ -39,9 +41,6 @@ from projections.fold_kit.parser import Parser
 
 log = structlog.get_logger(__name__)
 
-SEGMENT_EVENTS = 50_000
-SEGMENT_BYTES = 64 * 1024 * 1024
-"""Bodies of a segment: it is folded as one batch, and one more is read meanwhile."""
 _READ_EVENTS = 5_000
 
 
@@ -73,10 +72,11 @@ def is_due(data: Path, signed: int, size: int, *, columns: bool = True) -> bool:
     return any(stretches(segments_in(archive / EVENTS), signed, size)) or (columns and bool(undecoded(archive)))
 
 
-async def write_due(ledger: Ledger, data: Path, signed: int, size: int) -> Written:
+async def write_due(ledger: Ledger, data: Path, signed: int, size: int, keyring: Keyring | None = None) -> Written:
     """Write the events up to position `signed` that are in no segment, in segments of `size`, and missing columns.
 
-    Raises ServiceFailed (another one writes), NotBelieved, OSError, LogGap, BrokerUnavailable, UnsafeKeyFile.
+    `keyring` opens sealed events; those that it does not open have no columns. Raises ServiceFailed (another one
+    writes), NotBelieved, OSError, LogGap, BrokerUnavailable, WrongMasterKey, UnsafeKeyFile.
     """
     archive, files = data / ARCHIVE, NotaryFiles.of(data)
     keys, segments, columns = SigningKeys(files.keys), 0, 0
@@ -90,7 +90,7 @@ async def write_due(ledger: Ledger, data: Path, signed: int, size: int) -> Writt
                     segments += 1
         forget_aside(archive)
         for segment in undecoded(archive):
-            columns += await asyncio.to_thread(_decode, archive, segment, files, keys, parser)
+            columns += await asyncio.to_thread(_decode, archive, segment, files, keys, parser, keyring or Keyring())
     return Written(segments, columns)
 
 
@@ -114,7 +114,9 @@ async def _pieces(ledger: Ledger, stretch: Segment, size: int) -> AsyncGenerator
         yield piece
 
 
-def _decode(archive: Path, segment: Segment, files: NotaryFiles, keys: SigningKeys, parser: Parser) -> int:
+def _decode(
+    archive: Path, segment: Segment, files: NotaryFiles, keys: SigningKeys, parser: Parser, keyring: Keyring
+) -> int:
     """Write the columns of a segment, from its events. One that is not believed is set aside, for the next run."""
     try:
         manifest = read_events_manifest(archive, segment, public_keys(files.keys), files.leaves)
@@ -123,7 +125,8 @@ def _decode(archive: Path, segment: Segment, files: NotaryFiles, keys: SigningKe
         log.warning("a segment of the archive is set aside, and made anew", file=error.file, why=error.reason)
         set_aside(archive, segment, error.file)
         return 0
-    write_columns(archive, segment, manifest["leaves"], DECODER_VERSION, decoded_ahead(parser, events), keys)
+    columns = decoded_ahead(parser, keyring, segment, events)
+    write_columns(archive, segment, manifest["leaves"], DECODER_VERSION, columns, keys)
     return 1
 
 

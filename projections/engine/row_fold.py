@@ -22,7 +22,7 @@ from ledger.events.project import ProjectMemberAssigned
 from ledger.events.recall import RecallServed
 from ledger.wire.envelope import Envelope
 from ledger.wire.subjects import parse_subject
-from projections.engine.gate import judge, rules_for, seen_before, write
+from projections.engine.gate import Seen, judge, rules_for, seen_before, write
 from projections.engine.model_check import validated
 from projections.engine.registry import VIEWS
 from projections.fold_kit.decisions import Candidate, Counted, Refusal
@@ -56,7 +56,7 @@ def fold_few(bench: Workbench, events: list[StoredEvent]) -> list[Refusal]:
         partial(_named, candidates, known),
         among({item for c in candidates for item in c.served or ()}),
     )
-    judgement = judge(candidates, rules, seen_before(con, among(asked)) if asked else set())
+    judgement = judge(candidates, rules, seen_before(con, among(asked)) if asked else Seen(set(), set()))
     refusals += [Refusal(decoded[position][0], code, reason) for position, code, reason in judgement.refused]
     by_position = {c.position: c for c in candidates}
     counted = [

@@ -45,6 +45,12 @@ class Workbench:
         """The parser of batches that were not decoded ahead."""
         return Parser()
 
+    @cached_property
+    def recall_days(self) -> int | None:
+        """For how many days the file keeps the detail of recalls; None for all."""
+        ((days,),) = self.rows("SELECT days FROM recall_retention")
+        return None if days is None else int(days)
+
     def close(self) -> None:
         """Close the connection, and the parser with it."""
         if "parser" in self.__dict__:

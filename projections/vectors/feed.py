@@ -270,7 +270,9 @@ class VectorFeed:
             raise VectorProcessGone("the vector process is not started yet")
         return self._client
 
-    async def search(self, query: str, options: SearchOptions, paths: Paths) -> Answer:
+    async def search(
+        self, query: str, options: SearchOptions, paths: Paths, meanwhile: Callable[[], None] | None = None
+    ) -> Answer:
         """See VectorClient.answer; waits up to a limit while the process restarts.
 
         A restarted process may have lost what was not durable: until it has been fed that again, an answer would lack
@@ -280,7 +282,7 @@ class VectorFeed:
         while True:
             client = await self._until_whole(failed)
             try:
-                return await client.answer(query, options, paths)
+                return await client.answer(query, options, paths, meanwhile)
             except VectorProcessGone:
                 if failed is not None:
                     raise

@@ -29,10 +29,10 @@ def sign(data: Path, log: Sequence[StoredEvent]) -> None:
     files.leaves.append(leaf_hashes(log), 0)
 
 
-async def archived(data: Path, log: Sequence[StoredEvent], size: int) -> None:
-    """Sign a log and archive it in segments of `size`."""
+async def archived(data: Path, log: Sequence[StoredEvent], size: int, keyring: Keyring | None = None) -> None:
+    """Sign a log and archive it in segments of `size`; what `keyring` opens has columns."""
     sign(data, log)
-    await write_due(ListedLedger(log), data, len(log), size)
+    await write_due(ListedLedger(log), data, len(log), size, keyring)
 
 
 async def folded(

@@ -90,6 +90,24 @@ async def test_a_segment_of_which_half_the_files_are_gone_is_read_from_the_log(
     assert again.events == 8
 
 
+@pytest.mark.parametrize("part", ["events", "columns"])
+async def test_a_segment_with_an_empty_directory_is_named_and_made_anew(
+    part: str, data: Path, right: dict[str, RelationDigest]
+) -> None:
+    directory = data / "archive" / part / segment_of("000000000000005-000000000000008").name
+    for path in directory.iterdir():
+        path.unlink()
+    archive = Archive(data)
+    assert await folded(LOG, archive) == right
+    (named,) = archive.damaged
+    assert named["file"].startswith(f"{part}/{directory.name}")
+    set_aside(data / "archive", segment_of(named["segment"]), named["file"])
+    await write_due(ListedLedger(LOG), data, COUNT, SIZE)
+    again = Archive(data)
+    assert await folded(LOG, again) == right
+    assert (again.damaged, again.events) == ([], 8)
+
+
 async def test_what_another_key_signed_is_not_believed(
     data: Path, tmp_path: Path, right: dict[str, RelationDigest]
 ) -> None:

@@ -1,7 +1,8 @@
 """Where may a process die? Between any two steps: the product's own functions, wrapped from outside, are the steps.
 
 A point is armed by a file `<process>.<point>` in the folder FAULT_ARMED, with whom to kill and at which passage:
-`node 3`. Who reaches it that often removes the file and sends SIGKILL. The product knows nothing of this.
+`node 3`. Who reaches it that often removes the file and sends SIGKILL; where the victim is the `disk`, it goes on with
+room for a few hundred bytes in each file. The product knows nothing of this.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import functools
 import inspect
 import os
 import random
+import resource
 import signal
 import sys
 from collections.abc import AsyncGenerator, Callable, Iterator
@@ -58,7 +60,10 @@ class _Points:
             return
         with contextlib.suppress(FileNotFoundError):
             file.unlink()
-            _kill(victim, self._process)
+            if victim == "disk":
+                _leave_no_room()
+            else:
+                _kill(victim, self._process)
 
     def around(self, owner: Any, name: str, *, before: str | None = None, after: str | None = None) -> None:
         """Make `owner.name` pass points as it begins and as it has ended well."""
@@ -107,8 +112,10 @@ def _in_folds(points: _Points) -> None:
 
 def _in_appends(points: _Points) -> None:
     from ledger.broker.connection import BrokerConnection
+    from ledger.store.atomic_batch import OpenBatch
     from ledger.store.jetstream import JetStreamLedger
 
+    points.around(OpenBatch, "_send", after="batch.sent")  # all but the message that commits it
     inner = BrokerConnection.ask
 
     async def ask(self: Any, subject: str, *args: Any, **kwargs: Any) -> Any:
@@ -175,6 +182,8 @@ def _in_the_archive(points: _Points) -> None:
     from ledger.archive.event_file import SegmentWriter
     from projections.archive import columns, writing
 
+    points.around(SegmentWriter, "close", before="full.events")
+    points.around(writing, "write_columns", before="full.columns")
     points.around(SegmentWriter, "close", before="events.begun", after="events.file")
     points.around(events, "write_manifest", after="events.signed")
     points.around(segments, "_sync", after="synced")
@@ -229,6 +238,12 @@ def _tell() -> None:
         task.print_stack(file=sys.stderr)
         sys.stderr.write(f"waits for {task!r}\n")
     sys.stderr.flush()
+
+
+def _leave_no_room() -> None:
+    """From now on this process writes only the first bytes of a file, as on a disk that is full."""
+    _, most = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (random.randrange(600), most))
 
 
 def _kill(victim: str, process: str) -> None:

@@ -9,9 +9,11 @@ import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from kledger import LedgerClient
 from kledger.contract.errors import BrokerUnavailable
 from ledger.broker import disk_watch
 from ledger.broker.server import EmbeddedServer
@@ -97,3 +99,29 @@ def test_a_view_without_room_is_unhealthy_parks_nothing_and_goes_on_when_there_i
         assert caught_up(ledger)["refused"] == 0
         assert_kept_once(ledger, {str(one["id"]): int(one["position"] or 0) for one in told["results"]})
         assert result_of(ledger, "verify")["equal"] is True
+
+
+def archive_of(ledger: LedgerClient) -> dict[str, Any]:
+    """What the status says of the archive."""
+    told = ledger.status()["archive"]
+    assert told is not None
+    return dict(told)
+
+
+def test_an_archive_without_room_says_so_holds_nothing_up_and_goes_on_when_there_is_some(tmp_path: Path) -> None:
+    data, size = tmp_path / "data", 20
+    setting = {"KLEDGER_ARCHIVE_EVENTS": str(size)}
+    with small_disk(data / "archive", 4) as disk, running(data, env=setting) as node, node.client() as ledger:
+        ballast = fill(disk, 30_000)
+        assert ledger.save_many(items(10 * size))["saved"] == 10 * size
+        caught_up(ledger)
+        until(lambda: "No space left" in str(archive_of(ledger)["trouble"]), "it says what it has no room for")
+        assert any("the archive is not written" in warning for warning in ledger.status()["warnings"])
+        verified = result_of(ledger, "verify")
+        assert (verified["equal"], verified["archive"]["damaged"]) == (True, [])
+        assert verified["archive"]["events"] < 10 * size
+        ballast.unlink()
+        until(lambda: archive_of(ledger)["position"] == 10 * size, "all of it is archived")
+        assert not [path for path in disk.rglob("*") if path.name.endswith(".part")]
+        verified = result_of(ledger, "verify")
+        assert (verified["equal"], verified["archive"]) == (True, {"events": 10 * size, "damaged": []})

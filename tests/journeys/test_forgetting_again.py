@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 import orjson
 
-from ledger.event import NewEvent
+from ledger.event import NewEvent, Seal
 from ledger.events.knowledge import KnowledgeSaved
 from ledger.privacy.master_key import kept_master_key
 from ledger.privacy.personal import sealed_event
@@ -26,6 +26,18 @@ def save(item: str, owner: str) -> NewEvent:
     return NewEvent(fact, item, owner)
 
 
+@dataclass(frozen=True)
+class WithoutMac:
+    """Seals as earlier versions did."""
+
+    seal: Seal | None
+
+    def __call__(self, event: NewEvent, subject: str, /) -> tuple[bytes, str]:
+        assert self.seal is not None
+        data, _ = self.seal(event, subject)
+        return data, ""
+
+
 async def sealed_without_mac(node: RunningNode) -> list[int]:
     """Append as an earlier version did: a forged seal, hers, and another forged one; the positions."""
     master = kept_master_key(node.data, {})
@@ -39,7 +51,7 @@ async def sealed_without_mac(node: RunningNode) -> list[int]:
             sealed_event(save("hers", ADA), [true]),
             sealed_event(save("taken", "agent:mallory"), [false]),
         ]
-        return [(await ledger.append(replace(event, sealmac=""))).position for event in events]
+        return [(await ledger.append(replace(event, seal=WithoutMac(event.seal)))).position for event in events]
     finally:
         await ledger.close()
         await vault.close()

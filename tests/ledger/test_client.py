@@ -12,10 +12,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from nats.aio.client import Client
+from nats.aio.msg import Msg
 from nats.protocol.parser import Parser
 
+from ledger.broker.access import BrokerAccess
+from ledger.broker.connection import BrokerConnection
+from ledger.broker.frames import lines_of
 from ledger.broker.nats_parser import QuickClient, QuickParser, Raw, message_id_in
 from ledger.wire.publication import MSG_ID
+from tests.patience import PATIENCE
 
 _parts = st.sampled_from(
     [b"Nats-Msg-Id", b":", b" ", b"\t", b"\r\n", b"\n", b"a", b"\x1c", b"\xff", "知".encode(), b""]
@@ -64,23 +69,57 @@ class Heard:
         self.told.append((b"ping",))
 
 
-@given(_messages, st.lists(st.integers(0, 400), max_size=6), st.sets(st.sampled_from([1, 2])))
+@given(
+    _messages,
+    st.lists(st.integers(0, 400), max_size=6),
+    st.sets(st.sampled_from([1, 2])),
+    st.sets(st.sampled_from([1, 2])),
+)
 def test_messages_in_any_pieces_are_those_that_the_library_hears(
-    sent: list[tuple[bytes, bytes, bytes, bytes]], cuts: list[int], taken: set[int]
+    sent: list[tuple[bytes, bytes, bytes, bytes]], cuts: list[int], taken: set[int], answered: set[int]
 ) -> None:
     wire = b"PING\r\n".join(_written(*message) for message in sent)
     places = sorted({0, *(min(cut, len(wire)) for cut in cuts), len(wire)})
     pieces = [wire[start:end] for start, end in itertools.pairwise(places)]
-    library, ours = Heard(), Heard()
+    library, ours, at_once = Heard(), Heard(), Heard()
 
-    def taking(sid: int) -> Callable[[Raw], None]:
-        return lambda raw: ours.told.append((b"%d" % sid, raw.subject, raw.reply, raw.body, raw.headers or b""))
+    def quick(heard: Heard) -> QuickParser:
+        def taking(sid: int) -> Callable[[Raw], None]:
+            return lambda raw: heard.told.append((b"%d" % sid, raw.subject, raw.reply, raw.body, raw.headers or b""))
 
-    parsers = Parser(library), QuickParser(cast(Client, ours), {sid: taking(sid) for sid in taken})
-    for parser in parsers:
-        for piece in pieces:
-            asyncio.run(parser.parse(piece))
-    assert ours.told == library.told
+        def answering(sid: int) -> Callable[[bytes, bytes], None]:
+            return lambda subject, body: heard.told.append((b"%d" % sid, subject, b"", body, b""))
+
+        takers = {sid: taking(sid) for sid in taken}, {sid: answering(sid) for sid in answered}
+        return QuickParser(cast(Client, heard), *takers)
+
+    parsers = Parser(library), quick(ours), quick(at_once)
+    for piece in pieces:
+        asyncio.run(parsers[0].parse(piece))
+        asyncio.run(parsers[1].parse(piece))
+        if rest := parsers[2].at_once(piece):
+            asyncio.run(parsers[2].parse(rest))
+    assert ours.told == at_once.told == library.told
+
+
+async def test_answers_come_in_their_order_however_the_socket_cuts_them(access: BrokerAccess) -> None:
+    connection = await BrokerConnection.open(access, "admin")
+    heard: list[int] = []
+
+    async def hear(message: Msg) -> None:
+        heard.append(int(message.data))
+
+    await connection.client.subscribe("echo", cb=hear)
+    asked = [await connection.ask("$JS.API.INFO") for _ in range(200)]
+    for number in range(2_000):
+        await connection.send("echo", b"%d" % number + b" " * (number % 700), {})
+    async with asyncio.timeout(PATIENCE):
+        answers = await asyncio.gather(*asked)
+        while len(heard) < 2_000:  # noqa: ASYNC110  # the subscription's task moves it on
+            await asyncio.sleep(0.01)
+    assert heard == list(range(2_000))
+    assert all(b"io.nats.jetstream" in answer.data for answer in answers)
+    await connection.close()
 
 
 def _written(sid: bytes, reply: bytes, headers: bytes, body: bytes) -> bytes:
@@ -93,27 +132,30 @@ _subjects = st.one_of(
 )
 _values = st.one_of(st.text(max_size=8), st.sampled_from(["8d1f-77", " a ", "1\r\nNats-Batch-Commit: 1", "知识"]))
 _headers = st.dictionaries(st.sampled_from(["Nats-Msg-Id", "Nats-Batch-Sequence", "a b", " x "]), _values, max_size=3)
-_outgoing = st.lists(st.tuples(_subjects, st.binary(max_size=20), _headers), max_size=4)
+_outgoing = st.lists(
+    st.tuples(_subjects, st.binary(max_size=20), _headers, st.sampled_from([{}, {"n": "7"}])), max_size=4
+)
 
 
-@given(_outgoing)
+@given(_outgoing, _subjects)
 def test_messages_sent_together_are_the_bytes_that_the_library_sends(
-    messages: list[tuple[str, bytes, dict[str, str]]],
+    sent: list[tuple[str, bytes, dict[str, str], dict[str, str]]], reply: str
 ) -> None:
     library, ours = _unconnected(), _unconnected()
+    messages = [(subject, body, headers, lines_of(more)) for subject, body, headers, more in sent]
 
     async def one_by_one() -> None:
-        for subject, body, headers in messages:
-            await library.publish(subject, body, headers=headers)
+        for subject, body, headers, more in sent:
+            await library.publish(subject, body, reply, headers | more)
 
     try:
         asyncio.run(one_by_one())
     except nats.errors.Error as refused:
         with pytest.raises(type(refused)):
-            asyncio.run(ours.publish_together(messages))
+            asyncio.run(ours.publish_together(messages, reply))
         assert ours._pending == []  # none of them, where the library has sent those before
         return
-    asyncio.run(ours.publish_together(messages))
+    asyncio.run(ours.publish_together(messages, reply))
     assert b"".join(ours._pending) == b"".join(library._pending)
     assert ours.stats == library.stats
     assert ours._pending_data_size == library._pending_data_size
@@ -122,7 +164,7 @@ def test_messages_sent_together_are_the_bytes_that_the_library_sends(
 def test_no_more_is_kept_for_a_lost_connection_than_the_library_keeps() -> None:
     client = _unconnected()
     with pytest.raises(nats.errors.OutboundBufferLimitError):
-        asyncio.run(client.publish_together([("a", b"x" * 2_000, {})] * 600))
+        asyncio.run(client.publish_together([("a", b"x" * 2_000, {}, "")] * 600))
     assert client._pending == []
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 import duckdb
+import pyarrow.compute as pc
 
 from ledger.events.knowledge import KnowledgeRestored, KnowledgeRetired, KnowledgeRevised
 from ledger.privacy.sealed import USER
@@ -41,7 +42,7 @@ WHERE CASE s.cause
     WHEN 'retired' THEN before.status <> 'expired'
         AND NOT (coalesce(before.layer, '') = 'short' AND s.reason = {text(_CLEANED)})
     ELSE after.content <> before.content AND NOT EXISTS (
-        FROM event_keys AS k JOIN events AS e ON e.position = k.position
+        FROM event_keys AS k JOIN other_events AS e ON e.position = k.position
         WHERE k.key = md5_number_lower(s.causation_id) AND e.event_id = s.causation_id AND e.org = s.org
             AND e.position < s.position AND e.entity IN ('extraction', 'conflict')
     ) END
@@ -60,7 +61,7 @@ def fold(bench: Workbench, facts: Facts) -> None:
         (KnowledgeRetired, "retired", "d.reason <> ''"),
         (KnowledgeRevised, "corrected", "d.content IS NOT NULL"),
     ):
-        if fact in facts:
+        if fact in facts and pc.any(pc.starts_with(bench.presented(table_of(fact))["actor"], USER)).as_py():
             rows = f"""SELECT org, entity_id AS item_id, '{cause}' AS cause, closes AS stated, actor, position,
                     stored_us, d.reason AS reason, causation_id
                 FROM {table_of(fact)} WHERE {_PERSON} AND {condition}"""

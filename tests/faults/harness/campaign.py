@@ -15,11 +15,13 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from kledger.contract.errors import LedgerError
 from ledger.broker.server import EmbeddedServer
 from tests.faults import poison
 from tests.faults.crash_points import VIOLATION
 from tests.faults.harness.checks import MASTER_KEY, broken_promises, vectors_are_as_fed_anew
-from tests.faults.harness.points import POISON, REBUILD, RESTART, SOON, Point, campaign
+from tests.faults.harness.halves import JOBS, NOBODY, halve, job_result, until_whole, wrong_with
+from tests.faults.harness.points import HALF, POISON, REBUILD, RESTART, SOON, Point, campaign
 from tests.faults.harness.workload import Workload
 from tests.journeys import running_node
 from tests.journeys.running_node import ROOT, RunningNode, caught_up, head, running
@@ -27,7 +29,7 @@ from tests.journeys.running_node import ROOT, RunningNode, caught_up, head, runn
 INJECT = Path(__file__).parents[1] / "inject"
 POINTS_A_LOG = 20
 """After so many points the log begins anew, so that replaying it stays short."""
-ARCHIVE_EVENTS = "30"
+ARCHIVE_EVENTS = 30
 """Events in a segment of the archive, so that there are many."""
 REACHED_WITHIN = 20.0
 PATIENCE = 300.0
@@ -68,6 +70,8 @@ class Life:
         self.armed, self.data = directory / "armed", directory / "data"
         self.armed.mkdir(parents=True)
         self.work, self.tally, self.poisoned = Workload(chance), tally, 0
+        self.broken: list[str] = []
+        """What was seen to be wrong while the point was provoked."""
         self._chance, self._stack = chance, ExitStack()
         self._node: RunningNode | None = None
         self.active = directory / "poison"
@@ -85,7 +89,7 @@ class Life:
                 "FAULT_ARMED": str(self.armed),
                 "FAULT_DATA": str(self.data),
                 "FAULT_POISON": str(self.active),
-                "KLEDGER_ARCHIVE_EVENTS": ARCHIVE_EVENTS,
+                "KLEDGER_ARCHIVE_EVENTS": str(ARCHIVE_EVENTS),
                 "KLEDGER_MASTER_KEY": MASTER_KEY,
                 "FAULT_SEED": str(self._chance.randrange(2**32)),
             }
@@ -167,7 +171,7 @@ def _outcome(life: Life, point: Point, chance: random.Random) -> Outcome:
     for left in life.armed.glob("*.*"):
         left.unlink()
     with life.node.client(timeout=PATIENCE) as client:
-        broken = broken_promises(client, life.node.access, life.work, life.poisoned, life.data)
+        broken = life.broken + broken_promises(client, life.node.access, life.work, life.poisoned, life.data)
         events = head(client)
     if (life.armed / VIOLATION).exists():
         broken.append((life.armed / VIOLATION).read_text())
@@ -178,6 +182,8 @@ def _strike(life: Life, point: Point, chance: random.Random) -> bool:
     """Arm a point and bring the node there; whether it came."""
     if point.provoked_by == SOON:
         return _strike_soon(life, point, chance)
+    if point.provoked_by == HALF:
+        return _strike_half(life, point, chance)
     armed = life.armed / point.name
     node = life.node
     armed.with_name("draft").write_text(f"{point.victim} {point.passage}")
@@ -222,6 +228,37 @@ def _strike_soon(life: Life, point: Point, chance: random.Random) -> bool:
     if point.victim in ("node", "all"):
         node.process.wait(PATIENCE)
     return True
+
+
+def _strike_half(life: Life, point: Point, chance: random.Random) -> bool:
+    """Take away half of a segment at rest, have it read, and kill meanwhile; true once the archive is whole again."""
+
+    def at() -> int:
+        with life.node.client(timeout=PATIENCE) as client:
+            return head(client)
+
+    while at() < 2 * ARCHIVE_EVENTS:
+        life.work.write(4)
+        life.send_all()
+    life.settle()
+    if not until_whole(life.data, at, ARCHIVE_EVENTS):
+        return False
+    segment, named = halve(life.data, point.step.removeprefix("half."), chance)
+    job, into = chance.choice(JOBS), life.data.parent / "replayed.duckdb"
+    if point.victim != NOBODY:
+        (life.armed / "rebuild.fold.begun").write_text(f"{point.victim} 1")
+        with contextlib.suppress(LedgerError), life.node.client(retries=0, timeout=PATIENCE) as client:
+            job_result(client, job, into)
+    life.settle()
+    with life.node.client(timeout=PATIENCE) as client:
+        result = job_result(client, job, into)
+    # A node that starts may make it anew before anybody reads it.
+    life.broken += wrong_with(result, segment, None if point.victim == "all" else named)
+    more = at() + ARCHIVE_EVENTS * (not named)  # columns that nobody missed are made with the next segment
+    while at() < more:
+        life.work.write(4)
+        life.send_all()
+    return until_whole(life.data, at, ARCHIVE_EVENTS) and not (life.armed / "rebuild.fold.begun").exists()
 
 
 def _last_position(life: Life) -> int:

@@ -1,4 +1,8 @@
-"""Where is something killed, what brings the node there, and whom does it hit?"""
+"""Where is something killed, what brings the node there, and whom does it hit?
+
+A victim may also be the disk, which is full then, and a segment of the archive, of which half is gone before a rebuild
+reads it, whoever is killed meanwhile.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +10,10 @@ import random
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from tests.faults.harness.halves import HALVES, NOBODY
+
 WRITES, REBUILD, POISON, RESTART, SOON = "writes", "a rebuild", "a poison event", "a restart", "at a random time"
+HALF = "half a segment"
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +47,7 @@ _STEPS = (
         ("self", "broker", "vectors", "all"),
         3,
     ),
+    ("node", WRITES, ("batch.sent",), ("self", "broker", "all"), 3),
     ("node", WRITES, ("checkpoint.begun", "checkpoint.done"), ("self", "broker", "vectors", "all"), 1),
     ("vectors", WRITES, ("upsert.begun", "upsert.done"), ("self", "broker", "node", "all"), 3),
     ("vectors", WRITES, ("close.begun", "close.done", "flush.begun"), ("self", "node", "all"), 1),
@@ -56,6 +64,8 @@ _STEPS = (
         2,
     ),
     ("archive", WRITES, ("columns.begun", "columns.files", "columns.signed", "columns.written"), ("self", "all"), 2),
+    ("archive", WRITES, ("full.events", "full.columns"), ("disk",), 2),
+    ("archive", HALF, tuple(f"half.{half}" for half in HALVES), (NOBODY, "self", "all"), 1),
     ("any", SOON, ("moment",), ("node", "broker", "vectors", "all"), 1),
 )
 

@@ -1,0 +1,91 @@
+"""Batches ahead: the next batch is encoded and sent while the server stores the one before.
+
+Sent is all but its last message, which commits it: so batches are stored in order, and none after one that failed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from kledger.contract.errors import BrokerUnavailable, LedgerError
+from ledger.broker.connection import BrokerConnection
+from ledger.event import NewEvent
+from ledger.store.atomic_batch import OpenBatch
+from ledger.store.batch_encoder import BatchEncoder
+from ledger.wire.publication import Publication
+
+
+class Prepared(NamedTuple):
+    """An encoded batch; `sent` where it is with the server already."""
+
+    messages: list[Publication]
+    sent: OpenBatch | None
+    error: LedgerError | None = None
+
+
+class BatchesAhead:
+    """The batches of one list of events, one after the other. `room` bounds the open batches of a ledger."""
+
+    def __init__(self, events: Sequence[NewEvent], connection: BrokerConnection, room: asyncio.Semaphore) -> None:
+        self._encoder = BatchEncoder(events, connection.client.max_payload)
+        self._connection, self._room = connection, room
+        self._held = 0
+        self._next: Prepared | None = None
+
+    async def take(self) -> Prepared | None:
+        """The next batch, None at the end; the one before is done with. Raises PayloadTooLarge, IllegalSubject."""
+        if self._next is None:
+            if not self._held:
+                await self._room.acquire()
+                self._held += 1
+            self._next = await self._prepared(OpenBatch(self._connection))
+        elif self._held > 1:
+            self._release(1)
+        if self._next.error is not None:
+            raise self._next.error
+        taken, self._next = self._next, None
+        return taken if taken.messages else None
+
+    async def prepare(self) -> None:
+        """Have the next batch ready, and sent where the server may have one more open. Raises nothing of it."""
+        if self._next is not None:
+            return
+        if self._room.locked():
+            self._next = await self._prepared(None)
+        else:
+            await self._room.acquire()  # at once
+            self._held += 1
+            self._next = await self._prepared(OpenBatch(self._connection))
+
+    async def close(self) -> None:
+        """Give up what is prepared and not taken."""
+        self._release(self._held)
+        if self._next is not None and self._next.sent is not None:
+            await self._next.sent.abandon()
+
+    async def _prepared(self, sent: OpenBatch | None) -> Prepared:
+        messages: list[Publication] = []
+        open_batch = sent
+        try:
+            while piece := self._encoder.piece():
+                messages += piece
+                if sent is not None:
+                    try:
+                        await sent.add(piece)
+                    except BrokerUnavailable:  # it is sent again in its turn, and waits for the broker then
+                        sent = None
+                await asyncio.sleep(0)
+        except LedgerError as error:  # of this batch: the one under way must not fail
+            return Prepared(messages, sent, error)
+        except BaseException:
+            if open_batch is not None:
+                await open_batch.abandon()
+            raise
+        return Prepared(messages, sent)
+
+    def _release(self, count: int) -> None:
+        self._held -= count
+        for _ in range(count):
+            self._room.release()

@@ -1,0 +1,155 @@
+"""Columns of sealed events: read without opening one, unreadable once a key is destroyed, believed only whole."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from ledger.archive.segments import segment_of, set_aside
+from ledger.event import StoredEvent
+from ledger.events.knowledge import KnowledgeSaved
+from ledger.privacy.keyring import Keyring
+from ledger.privacy.personal import sealed_event
+from ledger.privacy.vault import DataKey, Held, Tombstone, new_secret
+from ledger.vocabulary.examples import EXAMPLES
+from projections.archive import reading
+from projections.archive.reading import Archive
+from projections.archive.writing import write_due
+from projections.engine.decode import parse
+from projections.fold_kit.parser import Parser
+from tests.archive.archives import archived, files_of, folded
+from tests.integrity.logs import ListedLedger
+from tests.projections.histories import stored
+
+ADA, BOB = "user:ada", "user:bob"
+SECRET = "ada-was-here-7f3a"
+KEYS = {name: DataKey(name, new_secret()) for name in (ADA, BOB)}
+SIZE = 10
+# A resource's secret is not opened by anybody who folds: such an event is left to the log.
+PERSONAL = [
+    event
+    for event in EXAMPLES.values()
+    if sealed_event(event, [KEYS[ADA]]).fact != event.fact and not event.fact.sealed_only
+]
+
+
+def sealed(*persons: str) -> list[StoredEvent]:
+    """Every kind of event that holds words, and one that says SECRET, as a node seals them for these persons."""
+    saved = EXAMPLES["knowledge.saved"]
+    assert isinstance(saved.fact, KnowledgeSaved)
+    told = replace(saved, entity_id="k-secret", fact=saved.fact.model_copy(update={"task": SECRET, "content": SECRET}))
+    events = [
+        replace(event, id=f"{'-'.join(persons)}-{at}", org="default") for at, event in enumerate([told, *PERSONAL])
+    ]
+    return stored([sealed_event(event, [KEYS[person] for person in persons]) for event in events])
+
+
+def log_of(*parts: Sequence[StoredEvent]) -> list[StoredEvent]:
+    whole = [event for part in parts for event in part]
+    whole = whole[: len(whole) // SIZE * SIZE]
+    return [event._replace(position=at, message_id=f"m{at}") for at, event in enumerate(whole, 1)]
+
+
+LOG = log_of(sealed(ADA), sealed(BOB), sealed(ADA, BOB), sealed(BOB, ADA), sealed())
+
+
+def keyring(held: Mapping[str, Held]) -> Keyring:
+    return Keyring(lambda names: {name: held[name] for name in names if name in held})
+
+
+@pytest.fixture
+def decoded(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The positions of the events that a reader had to decode."""
+    positions: list[int] = []
+
+    def noted(parser: Parser, events: Sequence[StoredEvent]) -> object:
+        positions.extend(event.position for event in events)
+        return parse(parser, events)
+
+    monkeypatch.setattr(reading, "parse", noted)
+    return positions
+
+
+async def test_every_kind_of_sealed_event_is_read_without_being_opened_or_parsed(
+    tmp_path: Path, decoded: list[int]
+) -> None:
+    await archived(tmp_path, LOG, SIZE, keyring(KEYS))
+    archive = Archive(tmp_path)
+    assert await folded(LOG, archive, keyring=keyring(KEYS)) == await folded(LOG, None, keyring=keyring(KEYS))
+    assert (archive.events, archive.damaged, decoded) == (len(LOG), [], [])
+
+
+@pytest.mark.parametrize("person", [ADA, BOB])
+async def test_words_are_unreadable_once_one_of_the_keys_that_sealed_them_is_destroyed(
+    tmp_path: Path, person: str, decoded: list[int]
+) -> None:
+    await archived(tmp_path, LOG, SIZE, keyring(KEYS))
+    gone: dict[str, Held] = {**KEYS, person: Tombstone(person, "user:local", "", "r", KEYS[person].witness)}
+    ours = await folded(LOG, Archive(tmp_path), keyring=keyring(gone))
+    assert ours == await folded(LOG, None, keyring=keyring(gone))
+    assert ours != await folded(LOG, None, keyring=keyring(KEYS))
+    assert decoded == [event.position for event in LOG if f":{person}:".encode() in event.body or _inside(event)]
+
+
+def _inside(event: StoredEvent) -> bool:
+    """Whether the event is sealed for both persons: the outer seal alone shows whose it is."""
+    return f"{ADA}-{BOB}".encode() in event.body or f"{BOB}-{ADA}".encode() in event.body
+
+
+async def test_another_key_of_the_same_person_opens_nothing(tmp_path: Path) -> None:
+    await archived(tmp_path, LOG, SIZE, keyring(KEYS))
+    other = keyring({**KEYS, ADA: DataKey(ADA, new_secret())})
+    assert await folded(LOG, Archive(tmp_path), keyring=other) == await folded(LOG, None, keyring=other)
+
+
+async def test_without_keys_sealed_events_are_archived_and_decoded_when_they_are_read(
+    tmp_path: Path, decoded: list[int]
+) -> None:
+    await archived(tmp_path, LOG, SIZE)
+    ours = await folded(LOG, Archive(tmp_path), keyring=keyring(KEYS))
+    assert ours == await folded(LOG, None, keyring=keyring(KEYS))
+    assert decoded == [event.position for event in LOG if b'"sealed:v1:' in event.body]
+
+
+async def test_what_is_sealed_in_the_log_stands_in_no_file_in_clear(tmp_path: Path) -> None:
+    clear, secret = log_of(sealed()), log_of(sealed(ADA), sealed(ADA, BOB))
+    await archived(tmp_path / "clear", clear, SIZE, keyring(KEYS))
+    await archived(tmp_path / "sealed", secret, SIZE, keyring(KEYS))
+    assert any(map(_says, files_of(tmp_path / "clear"))), "else this test would see nothing"
+    assert [path for path in files_of(tmp_path / "sealed") if _says(path)] == []
+
+
+def _says(path: Path) -> bool:
+    """Whether a file has the words, in any column of it where it is a table."""
+    if path.suffix != ".parquet":
+        return SECRET.encode() in path.read_bytes()
+    import pyarrow.parquet as pq
+
+    return SECRET.encode() in path.read_bytes() or SECRET in str(pq.read_table(path).to_pylist())
+
+
+async def test_a_byte_that_was_changed_in_any_file_is_named_and_the_views_are_right(tmp_path: Path) -> None:
+    log = log_of(sealed(ADA), sealed(ADA, BOB))[:SIZE]
+    await archived(tmp_path / "whole", log, SIZE, keyring(KEYS))
+    right = await folded(log, None, keyring=keyring(KEYS))
+    names = [path.relative_to(tmp_path / "whole") for path in files_of(tmp_path / "whole")]
+    assert any(name.stem == "words" for name in names)
+    for name in names:
+        data = tmp_path / "-".join(name.parts)
+        shutil.copytree(tmp_path / "whole", data)
+        content = bytearray((data / name).read_bytes())
+        content[len(content) // 2] ^= 0x10
+        (data / name).write_bytes(content)
+        archive = Archive(data)
+        assert await folded(log, archive, keyring=keyring(KEYS)) == right
+        (damage,) = archive.damaged
+        assert damage["file"].startswith(name.relative_to("archive").parent.as_posix())
+        set_aside(data / "archive", segment_of(str(damage["segment"])), str(damage["file"]))
+        await write_due(ListedLedger(log), data, len(log), SIZE, keyring(KEYS))
+        again = Archive(data)
+        assert await folded(log, again, keyring=keyring(KEYS)) == right
+        assert again.damaged == []
