@@ -310,13 +310,17 @@ class VectorFeed:
         return self._running()
 
     async def until_started(self, within: float) -> None:
-        """Return once the process runs; a node does not wait for it where vectors are on disk.
+        """Return once the process runs; a node does not wait for it where vectors are on disk, or after its end.
 
         Raises VectorProcessGone where it does not come within so many seconds.
         """
+
+        def running() -> bool:
+            return self.trouble is not None or (self._client is not None and self._client.running)
+
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(within):
-                await self._view.until(lambda: self._client is not None or self.trouble is not None)
+                await self._view.until(running)
         self._running()
 
     async def status(self) -> dict[str, Any]:
