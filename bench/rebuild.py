@@ -33,6 +33,7 @@ from bench.append import bare_client
 from bench.corpus import history
 from bench.mixed import MixedHistory, profile_history
 from bench.read import REQUEST, bare_inbox
+from ledger.archive.segments import SEGMENT_EVENTS
 from ledger.broker.access import BrokerAccess
 from ledger.broker.server import EmbeddedServer
 from ledger.broker.stream_setup import ensure_stream
@@ -44,7 +45,6 @@ from ledger.store.jetstream import JetStreamLedger
 from ledger.stream import Ledger
 from producers.operations.sealing import PersonsOf, SealingLedger
 from projections.archive.process import write_in_own_process
-from projections.archive.writing import SEGMENT_EVENTS
 from projections.live.files import discard
 from projections.live.rebuild import Rebuilt, rebuild_in_own_process
 

@@ -187,7 +187,9 @@ class NodeVersions(TypedDict):
 
 
 class NodeSizes(TypedDict):
-    """Bytes on the disk by directory, and of the data of events by entity, counted up to a position."""
+    """Bytes on the disk by part (`log`, `archive`, `views`, …), and of the data of events by entity, counted up to a
+    position.
+    """
 
     parts: dict[str, int]
     events: dict[str, int]

@@ -8,7 +8,7 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from kledger.answers.knowledge import Verdict
-from kledger.answers.parts import Answered, Count, Position, Time
+from kledger.answers.parts import Answered, Count, PastRetention, Position, Time
 from kledger.contract.words import LineageRole, RecallKind
 
 
@@ -91,4 +91,5 @@ class LineageOf(Answered):
     ref: str
     events: list[LineageEvent]
     edges: list[Edge]
+    past_retention: NotRequired[PastRetention]
     position: Position

@@ -15,6 +15,10 @@ JsonDocument = dict[str, JsonValue]
 Count = Annotated[int, Field(description="How many there are on this page")]
 Total = Annotated[int, Field(description="How many there are on all pages")]
 Position = Annotated[int, Field(description="The log position that the answer is of")]
+PastRetention = Annotated[
+    int,
+    Field(description="How many more recalls there were whose detail this node keeps no longer; absent without any"),
+]
 KeptAt = Annotated[int, Field(description="The log position of the event")]
 Time = Annotated[str, Field(description="RFC 3339, in UTC")]
 

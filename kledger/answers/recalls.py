@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, NotRequired
 
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from kledger.answers.parts import Answered, Count, KeptAt, Position, Time, Total
+from kledger.answers.parts import Answered, Count, KeptAt, PastRetention, Position, Time, Total
 from kledger.contract.language import Language
 from kledger.contract.recall import Intent
 from kledger.contract.words import ItemStatus, RecallKind
@@ -59,6 +59,7 @@ class RecallsOfItem(Answered):
     count: Count
     total: Total
     next: int | None
+    past_retention: NotRequired[PastRetention]
     position: Position
 
 
@@ -69,6 +70,7 @@ class RecallList(Answered):
     count: Count
     total: Total
     next: int | None
+    past_retention: NotRequired[PastRetention]
     position: Position
 
 

@@ -75,8 +75,9 @@ async def start_job(
 ) -> Job:
     """Start a job and return it at once.
 
-    `to` and `into` (an absolute file of the node) belong to replay, `into` (an absolute directory) to
-    backup, `subject` (`user:ID`) to forget, `from_log` (read nothing of the archive) to verify.
+    `to` and `into` (an absolute file of the node) belong to replay, `into` (an absolute directory, or
+    `s3://BUCKET/PREFIX`) to backup, `subject` (`user:ID`) to forget, `from_log` (read nothing of the archive) to
+    verify.
     """
     body: dict[str, Any] = {}
     if kind == "replay":

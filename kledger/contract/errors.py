@@ -147,6 +147,10 @@ class BackupMismatch(LedgerError):
     """The directory holds something else, or the backup of another stream."""
 
 
+class ObjectStoreFailed(LedgerError):
+    """The object store of a backup failed; `details["reason"]` is no_bucket, no_rights, no_connection or failed."""
+
+
 class RestoreRefused(LedgerError):
     """A backup cannot be brought back there: the stream is not empty, or something uses it."""
 
@@ -227,6 +231,10 @@ class SecretInClear(LedgerError):
 
 class Erased(LedgerError):
     """What was asked for was erased with the person whom it belonged to."""
+
+
+class PastRetention(LedgerError):
+    """The log has it, and the views of this node keep its detail no longer: a replay shows it."""
 
 
 class KeyMissing(LedgerError):

@@ -25,7 +25,7 @@ class ReplayRequest(Asked):
 
 
 class BackupRequest(Asked):
-    """Append what is new in the log to the backup in a directory of the node's machine."""
+    """Add what is new in the log to the backup in a directory of the node's machine, or at `s3://BUCKET/PREFIX`."""
 
     into: Annotated[str, Field(min_length=1, max_length=4096)]
 

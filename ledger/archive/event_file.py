@@ -3,6 +3,10 @@
 Columns: `position`, `stored_ns` (nanoseconds since 1970, UTC), `subject`, `message_id`, `body`, and `leaf`, the
 event's hash in the chain. A body or message id that is not UTF-8 (a foreign client may send any bytes) is in
 `body_bytes` or `message_id_bytes`, and its text column is NULL.
+
+A file holds consecutive positions. Its rows may stand by organisation, and by position in each: so an engine skips
+what is no concern of a query, by the least and the greatest subject and time of each row group. Whoever reads a file
+here has its events in the order of their positions.
 """
 
 from __future__ import annotations
@@ -14,6 +18,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
 import pyarrow as pa
 
 from ledger.event import StoredEvent
@@ -32,8 +37,9 @@ SCHEMA = pa.schema(
         pa.field("leaf", pa.binary(HASH_BYTES), nullable=False),
     ]
 )
-# Size of a row group, which writer and reader hold in memory as a whole.
+# Size of a row group, which writer and reader hold in memory as a whole; where the organisation changes, fewer will do.
 GROUP_EVENTS = 20_000
+FEWEST_IN_GROUP = 2_000
 GROUP_BYTES = 16 * 1024 * 1024
 _READ_EVENTS = 2_000
 
@@ -46,7 +52,11 @@ class BackupEvent(NamedTuple):
 
 
 class SegmentWriter:
-    """Writes events into one new file, readable by its owner alone; `close` syncs it to disk."""
+    """Writes events into one new file, readable by its owner alone; `close` syncs it to disk.
+
+    The rows are in the order in which they are added. Where `separate` is called a row group ends, unless it and what
+    follows are small.
+    """
 
     def __init__(self, path: Path) -> None:
         import pyarrow.parquet as pq
@@ -59,7 +69,7 @@ class SegmentWriter:
             SCHEMA,
             compression="zstd",
             use_dictionary=["subject"],
-            write_statistics=["position", "stored_ns"],
+            write_statistics=["position", "stored_ns", "subject"],
         )
         self._group: list[BackupEvent] = []
         self._group_bytes = 0
@@ -68,12 +78,17 @@ class SegmentWriter:
         """Bytes of all bodies, before compression."""
 
     def add(self, event: StoredEvent, leaf: bytes) -> None:
-        """Add one event; positions must ascend."""
+        """Add one event."""
         self._group.append(BackupEvent(event, leaf))
         self._group_bytes += len(event.body)
         self.events += 1
         self.size += len(event.body)
         if len(self._group) >= GROUP_EVENTS or self._group_bytes >= GROUP_BYTES:
+            self._flush()
+
+    def separate(self, following: int) -> None:
+        """The `following` events are of another organisation."""
+        if max(len(self._group), following) >= FEWEST_IN_GROUP:
             self._flush()
 
     def close(self) -> None:
@@ -123,14 +138,52 @@ def _text_or_bytes(value: bytes) -> tuple[str | None, bytes | None]:
 
 
 def read_segment(path: Path) -> Iterator[list[BackupEvent]]:
-    """The events of one file, in lists. Raises OSError, pyarrow.ArrowException, ValueError when it is damaged."""
+    """The events of one file by position, in lists.
+
+    Raises OSError, pyarrow.ArrowException, ValueError when it is damaged.
+    """
     import pyarrow.parquet as pq
 
     with pq.ParquetFile(path, pre_buffer=False) as file:
         if not file.schema_arrow.equals(SCHEMA):
             raise ValueError("it does not have the columns of an event file")
-        for batch in file.iter_batches(_READ_EVENTS, use_threads=False):
+        order = _order(file.read(["position"], use_threads=False))
+        if order is None:
+            batches = file.iter_batches(_READ_EVENTS, use_threads=False)
+        else:
+            batches = iter(file.read(use_threads=False).take(order).to_batches(_READ_EVENTS))
+        for batch in batches:
             yield [_event(*row) for row in zip(*(column.to_pylist() for column in batch.columns), strict=True)]
+
+
+def read_leaves(path: Path) -> list[bytes]:
+    """The leaves of one file by position, which stand beside its events. Raises OSError, pyarrow.ArrowException."""
+    import pyarrow.parquet as pq
+
+    with pq.ParquetFile(path, pre_buffer=False) as file:
+        leaves: list[bytes] = _by_position(file.read(["position", "leaf"], use_threads=False))["leaf"].to_pylist()
+    return leaves
+
+
+def _by_position(rows: pa.Table) -> pa.Table:
+    order = _order(rows)
+    return rows if order is None else rows.take(order)
+
+
+def _order(rows: pa.Table) -> np.ndarray | None:
+    """The order of some rows by position; None where they stand in it."""
+    positions = rows["position"].to_numpy()
+    return None if (np.diff(positions) > 0).all() else np.argsort(positions, kind="stable")
+
+
+def body_bytes_in(path: Path) -> int:
+    """About how many bytes the bodies in one file have. Raises OSError, pyarrow.ArrowException."""
+    import pyarrow.parquet as pq
+
+    with pq.ParquetFile(path, pre_buffer=False) as file:
+        groups = [file.metadata.row_group(group) for group in range(file.metadata.num_row_groups)]
+    columns = [group.column(at) for group in groups for at in range(group.num_columns)]
+    return sum(one.total_uncompressed_size for one in columns if one.path_in_schema in ("body", "body_bytes"))
 
 
 def _event(*row: Any) -> BackupEvent:
@@ -153,13 +206,16 @@ def _stored(
 
 
 def events_of(content: bytes) -> pa.Table:
-    """All columns but the leaves of a whole file. Raises pyarrow.ArrowException, ValueError when it is damaged."""
+    """All columns but the leaves of a whole file, by position.
+
+    Raises pyarrow.ArrowException, ValueError when it is damaged.
+    """
     import pyarrow.parquet as pq
 
     with pq.ParquetFile(pa.BufferReader(content), pre_buffer=False) as file:
         if not file.schema_arrow.equals(SCHEMA):
             raise ValueError("it does not have the columns of an event file")
-        return file.read(columns=[name for name in SCHEMA.names if name != "leaf"], use_threads=False)
+        return _by_position(file.read(columns=[name for name in SCHEMA.names if name != "leaf"], use_threads=False))
 
 
 def events_in(rows: pa.Table) -> list[StoredEvent]:

@@ -8,7 +8,7 @@ on the digest of the file stands for them.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 import pyarrow as pa
@@ -20,6 +20,7 @@ from ledger.event import JsonObject, StoredEvent
 from ledger.integrity.chain import leaf_hashes
 from ledger.integrity.leaves import LeafFile
 from ledger.integrity.signing_keys import SigningKeys, VerifyingKey
+from ledger.runtime.same_file import same_file
 
 
 def leaves_digest(leaves: Sequence[bytes]) -> str:
@@ -40,23 +41,49 @@ def write_events(archive: Path, events: list[StoredEvent], signed: Sequence[byte
     with whole_directory(directory) as draft:
         writer = SegmentWriter(draft / EVENT_FILE)
         try:
-            for event, leaf in zip(events, leaves, strict=True):
-                writer.add(event, leaf)
+            for rows in _by_organisation(zip(events, leaves, strict=True)):
+                writer.separate(len(rows))
+                for event, leaf in rows:
+                    writer.add(event, leaf)
             writer.close()
         except BaseException:
             writer.abandon()
             raise
         if not _reads_back(draft / EVENT_FILE, leaves):
             raise NotBelieved(f"{EVENTS}/{segment.name}/{EVENT_FILE}", "it was read back with other events")
-        manifest: JsonObject = {
-            "part": EVENTS,
-            "first": segment.first,
-            "last": segment.last,
-            "sha256": file_digest(draft / EVENT_FILE),
-            "leaves": leaves_digest(leaves),
-        }
-        write_manifest(draft, manifest, keys)
+        write_manifest(draft, _about(segment, file_digest(draft / EVENT_FILE), leaves), keys)
     return segment
+
+
+def _by_organisation(events: Iterable[tuple[StoredEvent, bytes]]) -> list[list[tuple[StoredEvent, bytes]]]:
+    """Events with their leaves, those of each organisation for themselves; the first in the alphabet is the first."""
+    parts: dict[str, list[tuple[StoredEvent, bytes]]] = {}
+    for each in events:
+        parts.setdefault(each[0].subject.partition(".")[2].partition(".")[0], []).append(each)
+    return [parts[organisation] for organisation in sorted(parts)]
+
+
+def adopt_events(
+    archive: Path, segment: Segment, file: Path, sha256: str, leaves: Sequence[bytes], keys: SigningKeys
+) -> None:
+    """Make a segment of an event file with this digest, whose events were seen to be those of the log.
+
+    Raises OSError, UnsafeKeyFile.
+    """
+    with whole_directory(archive / EVENTS / segment.name, over=True) as draft:
+        same_file(file, draft / EVENT_FILE)
+        write_manifest(draft, _about(segment, sha256, leaves), keys)
+
+
+def _about(segment: Segment, sha256: str, leaves: Sequence[bytes]) -> JsonObject:
+    """What the manifest of a segment's events says."""
+    return {
+        "part": EVENTS,
+        "first": segment.first,
+        "last": segment.last,
+        "sha256": sha256,
+        "leaves": leaves_digest(leaves),
+    }
 
 
 def _reads_back(path: Path, leaves: Sequence[bytes]) -> bool:

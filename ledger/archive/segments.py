@@ -23,6 +23,9 @@ from kledger.contract.errors import ServiceFailed
 
 ARCHIVE, EVENTS, COLUMNS = "archive", "events", "columns"
 EVENT_FILE = "events.parquet"
+SEGMENT_EVENTS = 50_000
+SEGMENT_BYTES = 64 * 1024 * 1024
+"""Bodies of a segment: it is folded as one batch, and one more is read meanwhile."""
 _NAME = re.compile(r"(\d{15})-(\d{15})")
 _DRAFT, _ASIDE = ".part", ".aside"
 

@@ -13,6 +13,7 @@ from kledger.contract.errors import BackupDamaged, BackupMismatch
 from ledger.archive.event_file import BackupEvent, file_digest, read_segment
 from ledger.backup.keys import kept_keys
 from ledger.backup.manifest import Manifest, Segment, load
+from ledger.backup.place import Place, Where, place_of
 from ledger.backup.sessions import check_sessions
 from ledger.backup.witnesses import extend_past
 from ledger.backup.writing import Progress, damaged, silent
@@ -36,25 +37,25 @@ class Checked:
     seconds: float
 
 
-def check_backup(directory: Path, progress: Progress = silent, *, key: VerifyingKey | None = None) -> Checked:
+def check_backup(where: Where, progress: Progress = silent, *, key: VerifyingKey | None = None) -> Checked:
     """Read a whole backup and compare it with its manifest, and its chain with the signed checkpoint.
 
     With `key`, the checkpoint must be signed with this key. Raises BackupDamaged when the manifest itself is missing or
     damaged, so that no file can be verified. Raises BackupMismatch when intact files do not match the checkpoint, or it
     was signed with another key.
     """
-    started = time.monotonic()
-    manifest = load(directory)
+    started, place = time.monotonic(), place_of(where)
+    manifest = load(place)
     witness = manifest.signed
     if key is not None and (witness is None or witness.key.id != key.id):
         signed_by = f"signed with the key {witness.key.id}" if witness else "not signed"
-        raise BackupMismatch(f"the backup in {directory} is {signed_by}, not with the key {key.id}")
+        raise BackupMismatch(f"the backup in {place} is {signed_by}, not with the key {key.id}")
     problems: list[str] = []
     chain, whole = Chain.empty(), True
     before = chain.head
     for segment in manifest.segments:
         try:
-            leaves = _check(directory, segment, before)
+            leaves = _check(place, segment, before)
         except (OSError, ValueError, pa.ArrowException) as error:
             problems.append(f"{segment.file} {_described(error)}")
             whole = False
@@ -67,11 +68,11 @@ def check_backup(directory: Path, progress: Progress = silent, *, key: Verifying
         problems.append("the manifest's chain is not the one that its files make")
     for check in (kept_keys, check_sessions):
         try:
-            check(directory)
+            check(place)
         except BackupDamaged as error:
             problems.append(error.message)
     return Checked(
-        str(directory),
+        str(place),
         manifest.position,
         manifest.chain.head.hex(),
         manifest.chain.root().hex(),
@@ -82,12 +83,12 @@ def check_backup(directory: Path, progress: Progress = silent, *, key: Verifying
     )
 
 
-def intact(directory: Path, progress: Progress = silent, *, key: VerifyingKey | None = None) -> Manifest:
+def intact(where: Where, progress: Progress = silent, *, key: VerifyingKey | None = None) -> Manifest:
     """Verify a backup and return its manifest. Raises BackupDamaged, BackupMismatch."""
-    checked = check_backup(directory, progress, key=key)
+    checked = check_backup(where, progress, key=key)
     if checked.problems:
-        raise damaged(directory, checked.problems)
-    return load(directory)
+        raise damaged(where, checked.problems)
+    return load(where)
 
 
 def read_backup(directory: Path, start: int = 1) -> Iterator[list[BackupEvent]]:
@@ -104,22 +105,22 @@ def read_backup(directory: Path, start: int = 1) -> Iterator[list[BackupEvent]]:
             raise damaged(directory, [f"{segment.file} {_described(error)}"]) from error
 
 
-def _check(directory: Path, segment: Segment, before: bytes) -> list[bytes]:
+def _check(place: Place, segment: Segment, before: bytes) -> list[bytes]:
     """The leaves of one file. Raises OSError, ValueError, pyarrow.ArrowException."""
-    path = directory / segment.file
-    if file_digest(path) != segment.sha256:
-        raise ValueError("was changed: its SHA-256 is another one")
     leaves: list[bytes] = []
     position = segment.first - 1
-    for batch in read_segment(path):
-        computed = leaf_hashes([one.event for one in batch])
-        for one, leaf in zip(batch, computed, strict=True):
-            position += 1
-            if one.event.position != position:
-                raise ValueError(f"has position {one.event.position} in the place of {position}")
-            if one.leaf != leaf:
-                raise ValueError(f"holds another event at position {position} than its leaf says")
-        leaves += computed
+    with place.local(segment.file) as path:
+        if file_digest(path) != segment.sha256:
+            raise ValueError("was changed: its SHA-256 is another one")
+        for batch in read_segment(path):
+            computed = leaf_hashes([one.event for one in batch])
+            for one, leaf in zip(batch, computed, strict=True):
+                position += 1
+                if one.event.position != position:
+                    raise ValueError(f"has position {one.event.position} in the place of {position}")
+                if one.leaf != leaf:
+                    raise ValueError(f"holds another event at position {position} than its leaf says")
+            leaves += computed
     if position != segment.last or leaves[-1] != segment.leaf or chain_head(before, leaves) != segment.head:
         raise ValueError(f"ends at position {position} with another chain than the manifest says")
     return leaves

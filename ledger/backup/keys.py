@@ -6,17 +6,16 @@ the master key, which is in no backup.
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import hashlib
-from pathlib import Path
 
 import orjson
 
 from kledger.contract.errors import BackupDamaged
-from ledger.backup.manifest import sync_directory
+from ledger.backup.place import Place, Where, place_of
 from ledger.broker.access import KEY_SUBJECTS, KEYS_STREAM, BrokerAccess
 from ledger.broker.connection import BrokerConnection
-from ledger.broker.server_config import write_private
 from ledger.event import JsonObject
 from ledger.privacy.vault_jetstream import ensure_keys_bucket, kept_subjects
 from ledger.wire.publication import EXPECTED, WRONG_LAST_SEQUENCE, error_code, error_of, parse_answer
@@ -28,44 +27,52 @@ _ONE_A_SUBJECT = 10077
 Records = dict[str, bytes]
 
 
-async def keep_keys(connection: BrokerConnection, directory: Path) -> int:
+async def keep_keys(connection: BrokerConnection, where: Where) -> int:
     """Copy the vault's current records into a backup; returns their number. Needs role `node`, which reads the vault.
 
-    Raises BrokerUnavailable, BrokerMisconfigured.
+    Raises BrokerUnavailable, BrokerMisconfigured, ObjectStoreFailed.
     """
     records = await _records(connection)
     by_name = {subject.removeprefix(_PREFIX): base64.b64encode(record).decode() for subject, record in records.items()}
     body = orjson.dumps({"format": 1, "records": by_name, "sha256": _digest(by_name)}, option=orjson.OPT_SORT_KEYS)
-    write_private(directory / FILE, body)
-    sync_directory(directory)
+    await asyncio.to_thread(place_of(where).write, FILE, body)
     return len(by_name)
 
 
-def kept_keys(directory: Path) -> Records:
+def kept_keys(where: Where) -> Records:
     """The vault records in a backup, by subject; none where it has no vault. Raises BackupDamaged."""
-    file = directory / FILE
-    if not file.exists():
-        return {}
+    place = place_of(where)
     try:
-        document = orjson.loads(file.read_bytes())
+        raw = place.read(FILE)
+    except FileNotFoundError:
+        return {}
+    except OSError as error:
+        raise _damaged(place, error) from error
+    try:
+        document = orjson.loads(raw)
         by_name: JsonObject = document["records"]
-        canonical = orjson.dumps(document, option=orjson.OPT_SORT_KEYS) == file.read_bytes()
+        canonical = orjson.dumps(document, option=orjson.OPT_SORT_KEYS) == raw
         if document["sha256"] != _digest(by_name) or document["format"] != 1 or not canonical:
             raise ValueError("its digest is another one")
         return {_PREFIX + name: base64.b64decode(record, validate=True) for name, record in by_name.items()}
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise BackupDamaged(
-            f"{file} is damaged ({error}): what persons said cannot be read without it; run kledger backup again",
-            problems=[f"{FILE} is damaged"],
-        ) from error
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise _damaged(place, error) from error
 
 
-async def restore_keys(access: BrokerAccess, connection: BrokerConnection, directory: Path) -> int:
+def _damaged(place: Place, error: Exception) -> BackupDamaged:
+    return BackupDamaged(
+        f"{FILE} of the backup in {place} is damaged ({error}): what persons said cannot be read without it; run "
+        "kledger backup again",
+        problems=[f"{FILE} is damaged"],
+    )
+
+
+async def restore_keys(access: BrokerAccess, connection: BrokerConnection, where: Where) -> int:
     """Copy a backup's keys and tombstones into the vault, keys last; returns their number. Needs role `admin`.
 
     An existing record stays. Raises BackupDamaged, BrokerUnavailable, BrokerMisconfigured.
     """
-    records = kept_keys(directory)
+    records = kept_keys(where)
     if not records:
         return 0
     await ensure_keys_bucket(access)

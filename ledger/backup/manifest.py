@@ -5,36 +5,32 @@ It has its own SHA-256 over its exact bytes, so that a damaged manifest is never
 
 from __future__ import annotations
 
-import contextlib
-import fcntl
 import hashlib
-import os
 import re
-import shutil
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from pathlib import Path
 
 import orjson
 
-from kledger.contract.errors import BackupDamaged, BackupMismatch, InvalidPayload
+from kledger.contract.errors import BackupDamaged, BackupMismatch
+from ledger.backup.place import EVENTS, LOCK, Place, Where, not_writable, place_of
+from ledger.backup.place import MANIFEST as NAME
 from ledger.backup.witnesses import Witness
-from ledger.broker.server_config import write_private
 from ledger.event import JsonObject
 from ledger.integrity.chain import HASH_BYTES, Chain
-from ledger.runtime.whole_file import check_directory_place
 
 FORMAT = "kledger-backup-1"
-NAME = "manifest.json"
-EVENTS = "events"
 _FILE = re.compile(r"\d{15}-\d{15}\.parquet")
 
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """One file: positions `first` to `last`, the chain's head after it, and its last leaf."""
+    """One file: positions `first` to `last`, the chain's head after it, and its last leaf.
+
+    Its bytes are a segment of the archive, as the archive has it, or events that were in none when it was written.
+    """
 
     file: str
     first: int
@@ -61,7 +57,11 @@ class Manifest:
 
     def with_segment(self, segment: Segment, chain: Chain) -> Manifest:
         """The manifest with one more file."""
-        return replace(self, updated=_now(), chain=chain, segments=(*self.segments, segment))
+        return self.with_segments((*self.segments, segment), chain)
+
+    def with_segments(self, segments: Iterable[Segment], chain: Chain) -> Manifest:
+        """The manifest with these files instead of those that it has."""
+        return replace(self, updated=_now(), chain=chain, segments=tuple(segments))
 
     def with_signed(self, signed: Witness) -> Manifest:
         """The manifest with a later signed checkpoint."""
@@ -74,19 +74,19 @@ def new_manifest() -> Manifest:
     return Manifest(now, now, Chain.empty())
 
 
-def segment_path(directory: Path, first: int, last: int) -> Path:
-    """The path of the file for these positions; names sort by position."""
-    return directory / EVENTS / f"{first:015d}-{last:015d}.parquet"
+def segment_name(first: int, last: int) -> str:
+    """The name of the file for these positions; names sort by position."""
+    return f"{EVENTS}/{first:015d}-{last:015d}.parquet"
 
 
-def load(directory: Path) -> Manifest:
+def load(where: Where) -> Manifest:
     """Load the manifest of a backup. Raises BackupDamaged when it is missing, changed or truncated."""
-    path = directory / NAME
+    place = place_of(where)
     try:
-        raw = path.read_bytes()
+        raw = place.read(NAME)
     except OSError as error:
         raise BackupDamaged(
-            f"there is no backup in {directory}: {path} cannot be read ({error.strerror or error})"
+            f"there is no backup in {place}: {NAME} cannot be read ({error.strerror or error})"
         ) from error
     try:
         document = orjson.loads(raw)
@@ -99,86 +99,62 @@ def load(directory: Path) -> Manifest:
         _check_order(manifest)
     except (KeyError, TypeError, ValueError) as error:
         raise BackupDamaged(
-            f"{path} is damaged ({error}): take this file from another copy of the backup, or back up into a new "
-            "directory"
+            f"{NAME} of the backup in {place} is damaged ({error}): take this file from another copy of the backup, or "
+            "back up into a new directory"
         ) from error
     return manifest
 
 
-def save(directory: Path, manifest: Manifest) -> None:
+def save(where: Where, manifest: Manifest) -> None:
     """Replace the manifest atomically and durably."""
-    write_private(directory / NAME, _serialized(_to_json(manifest)))
-    sync_directory(directory)
-
-
-def sync_directory(directory: Path) -> None:
-    """Sync created and renamed directory entries to disk."""
-    descriptor = os.open(directory, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+    place_of(where).write(NAME, _serialized(_to_json(manifest)))
 
 
 @contextmanager
-def writing_to(directory: Path) -> Iterator[Manifest]:
-    """Lock a directory for one writer; yields its manifest, a new one if it is empty.
+def writing_to(where: Where) -> Iterator[Manifest]:
+    """Keep a place for one writer; yields its manifest, a new one if there is none yet.
 
     Raises BackupMismatch (it has other files, or another writer), BackupDamaged, InvalidPayload (it cannot be created).
     """
-    check_directory_place(directory)
-    new = not directory.exists()
+    place = place_of(where)
     try:
-        _check_ours(directory)
-        (directory / EVENTS).mkdir(parents=True, exist_ok=True, mode=0o700)
-        lock = os.fdopen(os.open(directory / "lock", os.O_WRONLY | os.O_CREAT, 0o600), "w")
+        sizes = place.sizes()
     except OSError as error:
-        raise InvalidPayload(
-            f"the directory {directory} cannot be written ({error.strerror or error}): choose another",
-            errors=[{"field": "into", "reason": "cannot be written"}],
-        ) from error
-    with lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            raise BackupMismatch(f"another backup into {directory} is under way: wait for its end") from error
-        try:
-            yield _open(directory)
-        except BaseException:
-            if new and not any((directory / EVENTS).glob("*.parquet")):  # nothing that a next run could resume
-                shutil.rmtree(directory, ignore_errors=True)
-            raise
+        raise not_writable(place, error) from error
+    _check_ours(place, sizes)
+    with place.only_writer():
+        yield _open(place)
 
 
-def _open(directory: Path) -> Manifest:
-    if (directory / NAME).exists():
-        manifest = load(directory)
-        _remove_left_over(directory, manifest)
+def remove_left_over(where: Where, manifest: Manifest) -> None:
+    """Remove the files of an interrupted run, and those that others took the place of: the manifest lists none."""
+    place = place_of(where)
+    listed = {segment.file for segment in manifest.segments}
+    for name in place.sizes():
+        folder, _, file = name.rpartition("/")
+        if folder == EVENTS and (file.endswith(".part") or (_FILE.fullmatch(file) and name not in listed)):
+            place.remove(name)
+
+
+def _open(place: Place) -> Manifest:
+    if NAME in place.sizes():
+        manifest = load(place)
+        remove_left_over(place, manifest)
         return manifest
     manifest = new_manifest()
-    _remove_left_over(directory, manifest)
-    directory.chmod(0o700)
-    save(directory, manifest)
+    remove_left_over(place, manifest)
+    save(place, manifest)
     return manifest
 
 
-def _check_ours(directory: Path) -> None:
-    """Raise BackupMismatch for a directory with other files, before anything is written into it."""
-    if not directory.is_dir() or (directory / NAME).exists():
+def _check_ours(place: Place, sizes: Mapping[str, int]) -> None:
+    """Raise BackupMismatch for a place with other files, before anything is written into it."""
+    if NAME in sizes:
         return
-    others = {entry.name for entry in directory.iterdir()} - {EVENTS, "lock", f"{NAME}.draft"}
-    events = (directory / EVENTS).iterdir() if (directory / EVENTS).is_dir() else ()
-    if others or sum(file.suffix == ".parquet" for file in events) > 1:  # one may precede the first manifest
-        raise BackupMismatch(f"{directory} is not empty and holds no backup: choose an empty or a new directory")
-
-
-def _remove_left_over(directory: Path, manifest: Manifest) -> None:
-    """Remove files of an interrupted backup, which the manifest does not list."""
-    listed = {segment.file for segment in manifest.segments}
-    for path in (directory / EVENTS).iterdir():
-        if path.suffix == ".part" or (_FILE.fullmatch(path.name) and f"{EVENTS}/{path.name}" not in listed):
-            with contextlib.suppress(FileNotFoundError):
-                path.unlink()
+    events = {name for name in sizes if name.startswith(f"{EVENTS}/")}
+    others = set(sizes) - events - {LOCK, f"{NAME}.draft"}
+    if others or sum(name.endswith(".parquet") for name in events) > 1:  # one may precede the first manifest
+        raise BackupMismatch(f"{place} is not empty and holds no backup: choose an empty or a new directory")
 
 
 def _serialized(content: JsonObject) -> bytes:
@@ -233,8 +209,7 @@ def _check_order(manifest: Manifest) -> None:
     for segment in manifest.segments:
         if segment.first != before + 1 or segment.last < segment.first or len(segment.leaf) != HASH_BYTES:
             raise ValueError(f"{segment.file} does not follow position {before}")
-        expected = segment_path(Path(), segment.first, segment.last)
-        if segment.file != expected.as_posix():
+        if segment.file != segment_name(segment.first, segment.last):
             raise ValueError(f"{segment.file!r} is not the name of a segment")
         before = segment.last
     head = manifest.segments[-1].head if manifest.segments else Chain.empty().head

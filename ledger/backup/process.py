@@ -6,6 +6,8 @@ import asyncio
 from dataclasses import asdict
 from pathlib import Path
 
+from ledger.backup.archived import Archived
+from ledger.backup.opening import opened
 from ledger.backup.witnesses import SignedLog
 from ledger.backup.writing import BackedUp, back_up
 from ledger.broker.access import BrokerAccess
@@ -14,20 +16,22 @@ from ledger.event import JsonObject
 from ledger.store.jetstream import JetStreamLedger
 
 
-async def back_up_in_own_process(access: BrokerAccess, directory: Path, data: Path, progress: Progress) -> BackedUp:
-    """Run back_up in a process of its own; `data` is the node's data directory, with its signed checkpoints.
+async def back_up_in_own_process(access: BrokerAccess, where: str, data: Path, progress: Progress) -> BackedUp:
+    """Run back_up to an address in a process of its own, for the node with the data directory `data`.
 
     Raises what back_up raises; cancelling ends the process, and the backup stays intact.
     """
-    order = {"broker": access_told(access, "reader"), "directory": str(directory), "data": str(data)}
+    order = {"broker": access_told(access, "reader"), "into": where, "data": str(data)}
     return BackedUp(**await in_own_process("ledger.backup.process", order, progress))
 
 
 async def _back_up(order: JsonObject, progress: Progress) -> JsonObject:
     ledger = await JetStreamLedger.connect(access_read(order["broker"]), role="reader", name="kledger-backup")
     try:
-        signed = SignedLog.of_node(Path(order["data"]))
-        return asdict(await back_up(ledger, Path(order["directory"]), progress, signed=signed))
+        data = Path(order["data"])
+        signed, archived = SignedLog.of_node(data), Archived.of_node(data)
+        with opened(order["into"]) as place:
+            return asdict(await back_up(ledger, place, progress, signed=signed, archived=archived))
     finally:
         await ledger.close()
 

@@ -1,7 +1,8 @@
 """Restore: recreates a stream with the same chain from a backup, in an empty stream, and compares every event.
 
-The stream's metadata has `ledger_restoring` from its creation until everything was read back, so that no node reads a
-partly restored stream, and an interrupted restore recognises its own.
+The stream is read back right behind what is published, as the broker has it on its disk by then. Its metadata has
+`ledger_restoring` from its creation until everything was read back, so that no node reads a partly restored stream, and
+an interrupted restore recognises its own.
 """
 
 from __future__ import annotations
@@ -10,15 +11,19 @@ import asyncio
 import contextlib
 import itertools
 import time
-from collections.abc import Callable
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from kledger.contract.errors import LogReplaced, RestoreRefused
+from ledger.archive.event_file import BackupEvent
 from ledger.backup.checking import intact, read_backup
 from ledger.backup.keys import restore_keys
 from ledger.backup.manifest import Manifest
-from ledger.backup.sending import Sender
+from ledger.backup.put_back import put_back
+from ledger.backup.reading_ahead import LeavesInOrder, ahead
+from ledger.backup.sending import Republication, Sender, republications
 from ledger.backup.sessions import restore_sessions
 from ledger.backup.writing import Progress, silent
 from ledger.broker.access import LEDGER_STREAM, BrokerAccess
@@ -53,6 +58,8 @@ class Restored:
     """The number of restored records of the vault; the master key that they need is in no backup."""
     session_records: int
     """The number of restored records of sessions: messages, and what else is kept with them."""
+    archived: int
+    """The number of the backup's files that are segments of the new node's archive."""
     seconds: float
 
 
@@ -66,12 +73,14 @@ async def restore(
     settings: JsonObject | None = None,
     start_over: bool = False,
     manifest: Manifest | None = None,
+    data: Path | None = None,
 ) -> Restored:
     """Restore a backup into an empty stream, which is created if it does not exist; connects as `admin`.
 
     With `key`, the backup must be signed with it. `manifest` is that of a backup that was just verified; without it the
-    backup is verified first. `settings` are those of the stream that was there before. `start_over` removes the events
-    of an interrupted restore. `progress` counts the events that are published and then those that are compared. Raises
+    backup is verified first. `data` is the directory of the node that will use the stream: the files become its archive
+    (ledger/backup/put_back.py). `settings` are those of the stream that was there before. `start_over` removes what an
+    interrupted restore left. `progress` counts the events that are published and those that are compared. Raises
     BackupDamaged, BackupMismatch (before anything is published), RestoreRefused, PayloadTooLarge, BrokerUnavailable
     (run it again: it resumes), BrokerMisconfigured.
     """
@@ -81,20 +90,20 @@ async def restore(
     connection = await BrokerConnection.open(access, "admin", name="kledger-restore")
     try:
         reached = await _open(connection, stream, manifest, settings, start_over)
-        total = 2 * manifest.position - reached
-
-        def report(done: int) -> None:
-            progress(done, total, done / max(time.monotonic() - started, 1e-9))
-
+        done = _Done(manifest.position, reached, started, progress)
         sender = Sender(connection, stream, reached)
-        for batch in read_backup(directory, reached + 1):
-            await sender.send([one.event for one in batch])
-            report(sender.position - reached)
-        chain = await _read_back(
-            connection, stream, directory, manifest, lambda at: report(manifest.position - reached + at)
-        )
+        async with _compared(access, stream, directory, manifest, done) as comparing:
+            batches = ahead(read_backup(directory, reached + 1), _republished)
+            async with contextlib.aclosing(batches):
+                async for batch in batches:
+                    await sender.send(batch)
+                    done.sent_to(sender.position)
+                    if comparing.done():  # it failed, or this was the last one
+                        break
+            chain = await comparing
         keys = await restore_keys(access, connection, directory)
         words = await restore_sessions(access, connection, directory, manifest.position)
+        segments = await asyncio.to_thread(put_back, directory, manifest, data) if data is not None else 0
         await _finish(connection, stream, manifest)
     finally:
         await connection.close()
@@ -106,6 +115,7 @@ async def restore(
         manifest.signed.to_json() if manifest.signed else None,
         keys,
         words,
+        segments,
         round(time.monotonic() - started, 3),
     )
 
@@ -175,31 +185,75 @@ def _refuse_other_than_unfinished(info: JsonObject, stream: str) -> None:
         raise RestoreRefused(f"the stream {stream} is not an unfinished restore: nothing is removed")
 
 
+def _republished(kept: list[BackupEvent]) -> list[Republication]:
+    return republications([one.event for one in kept])
+
+
+class _Done:
+    """Counts what was published and what was compared, and tells both as one number."""
+
+    def __init__(self, position: int, reached: int, started: float, progress: Progress) -> None:
+        self._reached, self._total = reached, 2 * position - reached
+        self._started, self._progress = started, progress
+        self._sent, self._compared = reached, 0
+
+    def sent_to(self, position: int) -> None:
+        self._sent = position
+        self._tell()
+
+    def compared_to(self, position: int) -> None:
+        self._compared = position
+        self._tell()
+
+    def _tell(self) -> None:
+        done = self._sent - self._reached + self._compared
+        self._progress(done, self._total, done / max(time.monotonic() - self._started, 1e-9))
+
+
+@asynccontextmanager
+async def _compared(
+    access: BrokerAccess, stream: str, directory: Path, manifest: Manifest, done: _Done
+) -> AsyncIterator[asyncio.Task[Chain]]:
+    """A task that reads the stream back right behind the publishing, on a connection of its own; see _read_back."""
+    connection = await BrokerConnection.open(access, "admin", name="kledger-compare")
+    task = asyncio.ensure_future(_read_back(connection, stream, directory, manifest, done))
+    try:
+        yield task
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+        await connection.close()
+
+
 async def _read_back(
-    connection: BrokerConnection, stream: str, directory: Path, manifest: Manifest, report: Callable[[int], None]
+    connection: BrokerConnection, stream: str, directory: Path, manifest: Manifest, done: _Done
 ) -> Chain:
-    """Read the stream, compare it with the backup, and return its chain. Raises RestoreRefused, BackupDamaged."""
-    chain = Chain.empty()
-    backup = itertools.chain.from_iterable(read_backup(directory))
+    """Read the stream to the backup's end, compare each event with it, and return the chain of what was read.
+
+    Raises RestoreRefused, LogReplaced.
+    """
+    chain, kept = Chain.empty(), LeavesInOrder(directory, manifest)
     reading = read_stream(
-        connection, stream, 1, follow=False, batch=_READ_EVENTS, restored=lambda _config: manifest.position
+        connection, stream, 1, follow=True, batch=_READ_EVENTS, restored=lambda _config: manifest.position
     )
     async with contextlib.aclosing(reading) as batches:
-        async for events in batches:
+        while chain.position < manifest.position:
+            events = await anext(batches)
             leaves = leaf_hashes(events)
-            for event, leaf in zip(events, leaves, strict=True):
-                backed_up = next(backup, None)
-                if backed_up is None or backed_up.leaf != leaf:
-                    raise RestoreRefused(
-                        f"position {event.position} of the stream {stream} does not hold the backup's event: somebody "
-                        "else wrote there. Start over with --start-over, while nothing writes"
-                    )
+            backed_up = await asyncio.to_thread(kept.next, len(leaves))
+            if backed_up != leaves:
+                pairs = itertools.zip_longest(leaves, backed_up)
+                other = next(at for at, (there, here) in enumerate(pairs) if there != here)
+                raise RestoreRefused(
+                    f"position {events[other].position} of the stream {stream} does not hold the backup's event: "
+                    "somebody else wrote there. Start over with --start-over, while nothing writes"
+                )
             chain = chain.extended(leaves)
-            report(chain.position)
+            done.compared_to(chain.position)
     if chain != manifest.chain:
         raise LogReplaced(
-            f"the stream {stream} ends at position {chain.position} with the chain {chain.head.hex()}, the backup at "
-            f"{manifest.position} with {manifest.chain.head.hex()}: run kledger restore-backup again with --start-over"
+            f"the stream {stream} has at position {chain.position} the chain {chain.head.hex()}, the backup "
+            f"{manifest.chain.head.hex()}: run kledger restore-backup again with --start-over"
         )
     return chain
 
@@ -208,6 +262,11 @@ async def _finish(connection: BrokerConnection, stream: str, manifest: Manifest)
     info = await connection.api(f"STREAM.INFO.{stream}")
     if error_code(info):
         raise error_of(info, f"a look at the stream {stream}")
+    if (last := int(info["state"]["last_seq"])) != manifest.position:
+        raise RestoreRefused(
+            f"the stream {stream} ends at position {last} and the backup at {manifest.position}: somebody else wrote "
+            "there. Start over with --start-over, while nothing writes"
+        )
     await _update(connection, stream, info["config"], {RESTORED_TO: str(manifest.position)})
 
 

@@ -41,6 +41,11 @@ class Republication(NamedTuple):
         return self.event.body
 
 
+def republications(events: Sequence[StoredEvent]) -> list[Republication]:
+    """Events with the headers to publish them with."""
+    return [Republication(event, headers_for(event)) for event in events]
+
+
 class Sender:
     """Publishes events in order after `position`, to a stream without other writers."""
 
@@ -48,25 +53,24 @@ class Sender:
         self._connection, self._stream = connection, stream
         self.position = position
 
-    async def send(self, events: Sequence[StoredEvent]) -> None:
+    async def send(self, events: Sequence[Republication]) -> None:
         """Publish events; skips those at or before `position`, which are in the stream already.
 
         Raises RestoreRefused (another writer), PayloadTooLarge, BrokerUnavailable, BrokerMisconfigured.
         """
         batch: list[Republication] = []
         size = 0
-        for event in events:
-            one = Republication(event, headers_for(event))
+        for one in events:
             if not self._fits(one, _BATCH_HEADERS):
                 await self._send(batch)
                 await self._send_single(one)
                 batch, size = [], 0
                 continue
-            if len(batch) == MAX_MESSAGES or (batch and size + len(event.body) > MAX_BYTES):
+            if len(batch) == MAX_MESSAGES or (batch and size + len(one.body) > MAX_BYTES):
                 await self._send(batch)
                 batch, size = [], 0
             batch.append(one)
-            size += len(event.body)
+            size += len(one.body)
         await self._send(batch)
 
     def _fits(self, one: Republication, beside: int) -> bool:

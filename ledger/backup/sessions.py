@@ -8,7 +8,9 @@ events alone.
 
 from __future__ import annotations
 
+import asyncio
 import os
+import re
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -19,10 +21,9 @@ import pyarrow.parquet as pq
 
 from kledger.contract.errors import BackupDamaged
 from ledger.archive.event_file import file_digest
-from ledger.backup.manifest import sync_directory
+from ledger.backup.place import Place, Where, place_of
 from ledger.broker.access import SESSION_SUBJECTS, BrokerAccess
 from ledger.broker.connection import BrokerConnection
-from ledger.broker.server_config import write_private
 from ledger.event import JsonObject
 from ledger.sessions.head import head_read
 from ledger.sessions.jetstream import JetStreamSessions, ensure_sessions_stream
@@ -31,8 +32,7 @@ from ledger.sessions.store import BATCH_BYTES, BATCH_RECORDS
 from ledger.sessions.subjects import SessionKey, key_of
 
 NAME = "sessions.json"
-FILES = "sessions-*.words"
-_PART = "sessions.part"
+_FILE = re.compile(r"sessions-[0-9a-f]{16}\.words")
 _READ = 100
 _SCHEMA = pa.schema(
     [
@@ -43,9 +43,13 @@ _SCHEMA = pa.schema(
 )
 
 
-async def keep_sessions(stream: SessionStream, directory: Path) -> int:
-    """Copy the words of all sessions into a backup; returns the number of records. Raises BrokerUnavailable."""
-    part = directory / _PART
+async def keep_sessions(stream: SessionStream, where: Where) -> int:
+    """Copy the words of all sessions into a backup; returns the number of records.
+
+    Raises BrokerUnavailable, OSError, ObjectStoreFailed.
+    """
+    place = place_of(where)
+    part = place.draft("sessions.words")
     part.unlink(missing_ok=True)
     count = 0
     with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
@@ -59,42 +63,50 @@ async def keep_sessions(stream: SessionStream, directory: Path) -> int:
                 count += len(records)
         file.flush()
         os.fsync(file.fileno())
-    _put_in_place(directory, part, count)
+    await asyncio.to_thread(_put_in_place, place, part, count)
     return count
 
 
-def _put_in_place(directory: Path, part: Path, count: int) -> None:
+def _put_in_place(place: Place, part: Path, count: int) -> None:
     """Have `sessions.json` name the new copy, and remove the one before."""
     digest = file_digest(part)
-    path = directory / f"sessions-{digest[:16]}.words"
-    part.replace(path)
-    sync_directory(directory)
-    about = {"format": 1, "file": path.name, "sha256": digest, "records": count}
-    write_private(directory / NAME, orjson.dumps(about, option=orjson.OPT_SORT_KEYS))
-    sync_directory(directory)
-    for old in directory.glob(FILES):
-        if old != path:
-            old.unlink()
+    fresh = f"sessions-{digest[:16]}.words"
+    place.put(part, fresh)
+    about = {"format": 1, "file": fresh, "sha256": digest, "records": count}
+    place.write(NAME, orjson.dumps(about, option=orjson.OPT_SORT_KEYS))
+    for old in place.sizes():
+        if old != fresh and _FILE.fullmatch(old):
+            place.remove(old)
 
 
-def check_sessions(directory: Path) -> Path | None:
-    """The file with the words in a backup, None where it has none. Raises BackupDamaged."""
-    named = directory / NAME
-    if not named.exists():
-        return None
+def check_sessions(where: Where) -> str | None:
+    """The name of the file with the words in a backup, None where it has none. Raises BackupDamaged."""
+    place = place_of(where)
     try:
-        about: JsonObject = orjson.loads(named.read_bytes())
-        path = directory / str(about["file"])
-        if about["format"] != 1 or orjson.dumps(about, option=orjson.OPT_SORT_KEYS) != named.read_bytes():
+        raw = place.read(NAME)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise _damaged(place, error) from error
+    try:
+        about: JsonObject = orjson.loads(raw)
+        name = str(about["file"])
+        if about["format"] != 1 or orjson.dumps(about, option=orjson.OPT_SORT_KEYS) != raw or not _FILE.fullmatch(name):
             raise ValueError("it is not what was written")
-        if path.parent != directory or file_digest(path) != about["sha256"]:
-            raise ValueError(f"{path.name} was changed: its SHA-256 is another one")
+        with place.local(name) as path:
+            if file_digest(path) != about["sha256"]:
+                raise ValueError(f"{name} was changed: its SHA-256 is another one")
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise BackupDamaged(
-            f"{named} is damaged ({error}): the words of sessions cannot be read without it; run kledger backup again",
-            problems=[f"{NAME} is damaged"],
-        ) from error
-    return path
+        raise _damaged(place, error) from error
+    return name
+
+
+def _damaged(place: Place, error: Exception) -> BackupDamaged:
+    return BackupDamaged(
+        f"{NAME} of the backup in {place} is damaged ({error}): the words of sessions cannot be read without it; run "
+        "kledger backup again",
+        problems=[f"{NAME} is damaged"],
+    )
 
 
 async def restore_sessions(access: BrokerAccess, connection: BrokerConnection, directory: Path, position: int) -> int:
@@ -104,9 +116,10 @@ async def restore_sessions(access: BrokerAccess, connection: BrokerConnection, d
     closed, as that log has it. An existing record stays.
     Raises BackupDamaged, BrokerUnavailable, BrokerMisconfigured.
     """
-    path = check_sessions(directory)
-    if path is None:
+    name = check_sessions(directory)
+    if name is None:
         return 0
+    path = directory / name
     await ensure_sessions_stream(access)
     stream = JetStreamSessions(connection)
     later = {

@@ -1,27 +1,29 @@
-"""Backup writer: appends new events of the log to a backup, in files that appear whole or not at all.
+"""Backup writer: adds what is new in the log to a backup, in files that appear whole or not at all.
 
-A file is written under a temporary name, synced to disk and renamed; then the manifest lists it. An interruption at any
-point leaves the backup as it was, and the next run resumes from there.
+What the node has archived is taken from there, file by file (ledger/backup/archived.py); what comes behind it is read
+from the log. A file appears under its name, and then the manifest lists it. An interruption at any point leaves the
+backup as it was, and the next run resumes from there.
 """
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from kledger.contract.errors import BackupDamaged, BackupMismatch, LedgerError, LogGap, ServiceFailed
 from ledger.archive.event_file import SegmentWriter, file_digest
-from ledger.backup.manifest import EVENTS, Manifest, Segment, save, segment_path, sync_directory, writing_to
+from ledger.archive.segments import SEGMENT_BYTES, SEGMENT_EVENTS
+from ledger.backup.archived import Archived, Unfit, carried_out, next_change
+from ledger.backup.manifest import Manifest, Segment, remove_left_over, save, segment_name, writing_to
+from ledger.backup.place import EVENTS, Place, Where, place_of
 from ledger.backup.witnesses import SignedLog, Witness, extend_past
 from ledger.event import StoredEvent
 from ledger.integrity.chain import leaf_hash, leaf_hashes
 from ledger.stream import Ledger
 
-SEGMENT_EVENTS = 100_000
-SEGMENT_BYTES = 256 * 1024 * 1024
 _READ_EVENTS = 1_000
 
 Progress = Callable[[int, int, float], None]
@@ -50,62 +52,115 @@ class BackedUp:
 
 async def back_up(
     ledger: Ledger,
-    directory: Path,
+    where: Where,
     progress: Progress = silent,
     *,
     signed: SignedLog | None = None,
+    archived: Archived | None = None,
     segment_events: int = SEGMENT_EVENTS,
 ) -> BackedUp:
-    """Update the backup in `directory` to the current head of the log.
+    """Update the backup in a place to the current head of the log, with the files of the node's archive if it has one.
 
     The events must match the `signed` checkpoints; the last one is stored in the manifest. Raises BackupMismatch (a
     backup of another stream, or no backup), BackupDamaged, InvalidPayload, ServiceFailed (it cannot be written: no
-    space), LogGap, BrokerUnavailable.
+    space), ObjectStoreFailed, LogGap, BrokerUnavailable.
     """
-    started = time.monotonic()
-    with writing_to(directory) as manifest:
-        check_files_are_there(directory, manifest)
+    started, place = time.monotonic(), place_of(where)
+    with writing_to(place) as manifest:
+        check_files_are_there(place, manifest)
         before = manifest
         head = (await ledger.head()).position
         witness = signed.latest(head) if signed else None
-        writer = BackupWriter(directory, manifest, witness, segment_events)
         try:
-            try:
-                await _append(ledger, directory, before, writer, head, progress)
-            finally:
-                manifest = writer.close()
+            if archived is not None and await _is_of_log(ledger, place, manifest, archived, head):
+                manifest = await _from_archive(place, manifest, archived, witness, head, progress)
+            manifest = await _from_log(ledger, BackupWriter(place, manifest, witness, segment_events), head, progress)
             if witness is not None and _is_newer(witness, before, manifest):
                 manifest = manifest.with_signed(witness)
-                save(directory, manifest)
+                save(place, manifest)
         except OSError as error:
-            writer.abandon()
             raise ServiceFailed(
-                f"the backup in {directory} cannot be written on ({error.strerror or error}); what it had is whole. "
+                f"the backup in {place} cannot be written on ({error.strerror or error}); what it had is whole. "
                 "Make room, and run it again"
             ) from error
     return BackedUp(
-        str(directory),
+        str(place),
         manifest.position,
         manifest.chain.head.hex(),
         manifest.chain.root().hex(),
         manifest.position - before.position,
-        len(manifest.segments) - len(before.segments),
+        len({one.file for one in manifest.segments} - {one.file for one in before.segments}),
         len(manifest.segments),
         manifest.signed.position if manifest.signed else 0,
         round(time.monotonic() - started, 3),
     )
 
 
-async def _append(
-    ledger: Ledger, directory: Path, before: Manifest, writer: BackupWriter, head: int, progress: Progress
-) -> None:
-    started, reached = time.monotonic(), head
+async def _is_of_log(ledger: Ledger, place: Place, manifest: Manifest, archived: Archived, head: int) -> bool:
+    """Whether the archive is that of this log; one without segments is not. Raises BackupMismatch."""
+    if not archived.last or head < max(archived.last, manifest.position):
+        return False
+    try:
+        if manifest.position:
+            _check_same(place, manifest, await _event_at(ledger, manifest.position))
+        return archived.is_of(await _event_at(ledger, archived.last))
+    except LogGap:
+        return False  # whoever reads on from there says what is missing
+
+
+async def _event_at(ledger: Ledger, position: int) -> StoredEvent:
+    async with contextlib.aclosing(ledger.read(position, batch=1)) as batches:
+        async for events in batches:
+            return events[0]
+    raise LogGap(f"the log has no event at position {position}", first=position, last=position)
+
+
+async def _from_archive(
+    place: Place,
+    manifest: Manifest,
+    archived: Archived,
+    witness: Witness | None,
+    head: int,
+    progress: Progress,
+) -> Manifest:
+    """Take from the archive what serves the backup; the backup's manifest then."""
+    started, before = time.monotonic(), manifest.position
+    while change := next_change(manifest, archived):
+        try:
+            manifest = await asyncio.to_thread(carried_out, place, manifest, change, archived, witness)
+        except Unfit as unfit:
+            archived = archived.without(unfit.segment)
+            continue
+        done = manifest.position - before
+        progress(manifest.position, max(head, manifest.position), done / max(time.monotonic() - started, 1e-9))
+    remove_left_over(place, manifest)
+    return manifest
+
+
+async def _from_log(ledger: Ledger, writer: BackupWriter, head: int, progress: Progress) -> Manifest:
+    """Write what the log has behind the backup's end; the backup's manifest then, which has what came before a failure.
+
+    Raises BackupMismatch, LogGap, OSError.
+    """
+    try:
+        try:
+            await _append(ledger, writer, head, progress)
+        finally:
+            manifest = writer.close()
+    except OSError:
+        writer.abandon()
+        raise
+    return manifest
+
+
+async def _append(ledger: Ledger, writer: BackupWriter, head: int, progress: Progress) -> None:
+    started, reached, place, before = time.monotonic(), head, writer.place, writer.manifest
     try:
         async with contextlib.aclosing(ledger.read(max(1, before.position), batch=_READ_EVENTS)) as batches:
             async for events in batches:
                 reached = max(reached, events[-1].position)
                 if events[0].position == before.position:
-                    _check_same(directory, before, events[0])
+                    _check_same(place, before, events[0])
                     events = events[1:]
                 writer.add(events)
                 done = writer.position
@@ -114,8 +169,8 @@ async def _append(
                 if done >= head:
                     break
     except LogGap as gap:
-        raise _gap_of(directory, before, gap) from gap
-    _check_reaches(directory, before, reached)
+        raise _gap_of(place, before, gap) from gap
+    _check_reaches(place, before, reached)
 
 
 def _is_newer(witness: Witness, before: Manifest, now: Manifest) -> bool:
@@ -126,17 +181,17 @@ def _is_newer(witness: Witness, before: Manifest, now: Manifest) -> bool:
 
 
 class BackupWriter:
-    """Appends events to a backup; the caller has its directory locked."""
+    """Appends events to a backup; the caller alone writes to its place."""
 
     def __init__(
         self,
-        directory: Path,
+        where: Where,
         manifest: Manifest,
         witness: Witness | None = None,
         segment_events: int = SEGMENT_EVENTS,
     ) -> None:
-        self._directory, self._witness, self._most = directory, witness, segment_events
-        self._manifest = manifest
+        self.place, self.manifest = place_of(where), manifest
+        self._witness, self._most = witness, segment_events
         self._chain = manifest.chain
         self._segment: SegmentWriter | None = None
         self._last_leaf = b""
@@ -159,7 +214,7 @@ class BackupWriter:
         leaves = leaf_hashes(events)
         while events:
             if self._segment is None:
-                self._segment = SegmentWriter(self._part)
+                self._segment = SegmentWriter(self.place.draft(f"{EVENTS}/next.parquet"))
             room = self._most - self._segment.events
             try:
                 self._chain = extend_past(self._chain, leaves[:room], self._witness)
@@ -177,7 +232,7 @@ class BackupWriter:
         """Finish the current file; returns the manifest of everything on disk."""
         if self._segment is not None:
             self._finish()
-        return self._manifest
+        return self.manifest
 
     def abandon(self) -> None:
         """Discard the current file."""
@@ -185,10 +240,6 @@ class BackupWriter:
         if segment is not None:
             with contextlib.suppress(OSError):
                 segment.abandon()
-
-    @property
-    def _part(self) -> Path:
-        return self._directory / EVENTS / "next.part"
 
     def _finish(self) -> None:
         assert self._segment is not None  # called only with a current file
@@ -199,67 +250,64 @@ class BackupWriter:
             self.abandon()
             raise
         self._segment = None
-        path = segment_path(self._directory, self._manifest.position + 1, self._chain.position)
+        name = segment_name(self.manifest.position + 1, self._chain.position)
         digest, size = file_digest(writer.path), writer.path.stat().st_size
-        writer.path.replace(path)
-        sync_directory(path.parent)
-        name = path.relative_to(self._directory).as_posix()
+        self.place.put(writer.path, name)
         segment = Segment(
-            name, self._manifest.position + 1, self._chain.position, size, digest, self._chain.head, self._last_leaf
+            name, self.manifest.position + 1, self._chain.position, size, digest, self._chain.head, self._last_leaf
         )
-        self._manifest = self._manifest.with_segment(segment, self._chain)
-        save(self._directory, self._manifest)
+        self.manifest = self.manifest.with_segment(segment, self._chain)
+        save(self.place, self.manifest)
 
 
-def check_files_are_there(directory: Path, manifest: Manifest) -> None:
+def check_files_are_there(where: Where, manifest: Manifest) -> None:
     """Raise BackupDamaged when a file is missing or has another size; the content is not checked."""
-    problems = []
+    place = place_of(where)
+    sizes, problems = place.sizes(), []
     for segment in manifest.segments:
-        try:
-            size = (directory / segment.file).stat().st_size
-        except OSError as error:
-            problems.append(f"{segment.file} is missing ({error.strerror or error})")
-        else:
-            if size != segment.size:
-                problems.append(f"{segment.file} has {size:,} bytes and had {segment.size:,}")
+        size = sizes.get(segment.file)
+        if size is None:
+            problems.append(f"{segment.file} is missing")
+        elif size != segment.size:
+            problems.append(f"{segment.file} has {size:,} bytes and had {segment.size:,}")
     if problems:
-        raise damaged(directory, problems)
+        raise damaged(place, problems)
 
 
-def damaged(directory: Path, problems: Sequence[str]) -> BackupDamaged:
+def damaged(where: Where, problems: Sequence[str]) -> BackupDamaged:
     """The error for a damaged backup, with its first problems."""
     more = f"; and {len(problems) - 3} more" if len(problems) > 3 else ""
     return BackupDamaged(
-        f"the backup in {directory} is damaged: {'; '.join(problems[:3])}{more}. Take these files from another copy of "
-        "it, or back up into a new directory",
+        f"the backup in {place_of(where)} is damaged: {'; '.join(problems[:3])}{more}. Take these files from another "
+        "copy of it, or back up into a new directory",
         problems=list(problems),
     )
 
 
-def _check_same(directory: Path, manifest: Manifest, event: StoredEvent) -> None:
+def _check_same(place: Place, manifest: Manifest, event: StoredEvent) -> None:
     if leaf_hash(event) != manifest.segments[-1].leaf:
         raise BackupMismatch(
-            f"the backup in {directory} is not one of this stream: the event at position {event.position} is another "
+            f"the backup in {place} is not one of this stream: the event at position {event.position} is another "
             "one there. Back up into a new directory; and where it should be this stream's, run kledger audit"
         )
 
 
-def _check_reaches(directory: Path, manifest: Manifest, head: int) -> None:
+def _check_reaches(place: Place, manifest: Manifest, head: int) -> None:
     if head < manifest.position:
         raise BackupMismatch(
-            f"the backup in {directory} reaches position {manifest.position} and the stream ends at {head}: it was "
+            f"the backup in {place} reaches position {manifest.position} and the stream ends at {head}: it was "
             "cut, or is another one (as a copy that was restored is once it has events of its own). Keep this backup: "
             "kledger repair or kledger restore-backup bring the stream back from it; back up another stream into a "
             "directory of its own"
         )
 
 
-def _gap_of(directory: Path, manifest: Manifest, gap: LogGap) -> LedgerError:
+def _gap_of(place: Place, manifest: Manifest, gap: LogGap) -> LedgerError:
     """The error for a stream with a gap; a BackupMismatch when the backup has the missing events."""
     first = gap.details.get("first")
     if isinstance(first, int) and first <= manifest.position:
         return BackupMismatch(
-            f"the stream has lost events that the backup in {directory} has (from position {first} on), or is another "
+            f"the stream has lost events that the backup in {place} has (from position {first} on), or is another "
             "stream: keep this backup, bring the events back with kledger repair, or back up into a new directory",
             first=first,
             last=gap.details.get("last"),

@@ -22,6 +22,8 @@ _PURPOSE = b"kledger certificate 1\n"
 # Two certificates are comparable when these fields are equal.
 LOG = ("position", "root", "head")
 PROGRAM = ("product", "schemas", "views_schema")
+RETENTION = "recall_days"
+"""For how many days the views keep the detail of recalls; absent where they keep all."""
 
 
 def make_certificate(result: JsonObject, chain: Chain, keys: SigningKeys, time: datetime) -> JsonObject:
@@ -84,7 +86,7 @@ def compare_certificates(one: JsonObject, other: JsonObject) -> JsonObject:
         "faults": faults,
         "same_position": same_position,
         "same_log": same_log,
-        "program_differs": [name for name in PROGRAM if one[name] != other[name]],
+        "program_differs": [name for name in (*PROGRAM, RETENTION) if one.get(name) != other.get(name)],
         "positions": {"a": one["position"], "b": other["position"]},
         "keys": {name: VerifyingKey.from_text(document["key"]).id for name, document in (("a", one), ("b", other))},
         "views": views,

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from ledger.runtime.gc_tuning import collect_seldom
 from ledger.runtime.private import private_files
 from producers.cli.command_files import CommandsOfFiles
 from producers.cli.encoding import degrade
@@ -42,6 +43,7 @@ def every_command(
 
 def main() -> None:
     """The entry point of the `kledger` script."""
+    collect_seldom()  # a command ends before its garbage matters, and what it imports is none
     degrade()
     with private_files():
         app(prog_name=app.info.name)  # shell completion uses this name, also when run as a module

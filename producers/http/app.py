@@ -37,6 +37,7 @@ from producers.http.routes import (
     slims,
 )
 from producers.http.routes.direct import DirectSearch
+from producers.http.routes.direct_items import DirectItems
 from producers.http.web_mount import PagesAtNode
 from producers.operations.desk import Desk
 from producers.operations.own_writes import NOTHING, OwnWrites
@@ -77,6 +78,7 @@ def create_app(
     if desk is not None:  # None describes the app, and serves nothing
         desk.tally.took = counted.took
         desk.tally.wrote = own.appended
+        desk.tally.saw = own.saw
     app.router.routes.extend(routes or routes_of(desk))
     for router in (metrics.routes(desk, counted), pages.routes(app, mcp.path)):
         app.router.routes.extend(router.routes)
@@ -86,7 +88,8 @@ def create_app(
         app.router.routes.extend(people.routes)
     errors.install(app)
     admission = Admission(tokens, limits, counted, on_loopback)
-    app.add_middleware(Guard, metrics=counted, admission=admission, direct=DirectSearch(app, app.router.routes))
+    direct = (DirectSearch(app, app.router.routes), DirectItems(app, app.router.routes))
+    app.add_middleware(Guard, metrics=counted, admission=admission, direct=direct)
     describe(app)
     return app
 

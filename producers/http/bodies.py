@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine
-from typing import Any
+from collections.abc import Awaitable, Callable, Coroutine
+from functools import partial
+from typing import Any, TypeVar
 
 from fastapi.exceptions import RequestValidationError
 from fastapi.routing import APIRoute
@@ -18,6 +19,7 @@ from producers.http.repeated import Repeated
 from producers.operations.own_writes import OwnWrites
 from producers.requests.reading import read_json
 
+R = TypeVar("R", bound=Response | None)
 LIMITS_KEY = "kledger.limits"
 """Where the guard puts the limits of the node, in the ASGI scope of a request."""
 
@@ -101,19 +103,32 @@ class JsonRoute(APIRoute):
 
         async def read(request: Request) -> Response:
             sent = request_class(request.scope, request.receive)
-            try:
-                response = await handle(sent)
-            except (LedgerError, RequestValidationError) as error:
-                if _kept_nothing(error) and (key := getattr(sent.state, "first_sent_as", None)) is not None:
-                    repeated: Repeated = request.app.state.repeated
-                    repeated.free(key)
-                raise
-            if request.method != "GET" and isinstance(response, Json) and response.position:
-                own: OwnWrites = request.app.state.own_writes
-                own.answered(response.position)
-            return response
+            return await remembered(sent, partial(handle, sent))
 
         return read
+
+
+async def remembered(request: Request, work: Callable[[], Awaitable[R]]) -> R:
+    """Do the work of a request, and remember its key and what it wrote; None of it where the work is none."""
+    try:
+        response = await work()
+    except (LedgerError, RequestValidationError) as error:
+        if _kept_nothing(error):
+            _free(request)
+        raise
+    if response is None:
+        _free(request)
+    elif request.method != "GET" and isinstance(response, Json) and response.position:
+        own: OwnWrites = request.app.state.own_writes
+        own.answered(response.position)
+    return response
+
+
+def _free(request: Request) -> None:
+    """The request has kept nothing: the key that it was first sent with may be sent again."""
+    if (key := getattr(request.state, "first_sent_as", None)) is not None:
+        repeated: Repeated = request.app.state.repeated
+        repeated.free(key)
 
 
 def _kept_nothing(error: Exception) -> bool:

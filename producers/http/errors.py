@@ -48,7 +48,7 @@ _CODES = {
         "not_repairable",
         "chain_contradicted",
     ),
-    410: ("erased", "subject_forgotten"),
+    410: ("erased", "subject_forgotten", "past_retention"),
     413: ("payload_too_large",),
     422: (
         *("secret_in_clear", "invalid_payload", "idempotency_mismatch", "illegal_scope", "illegal_subject"),
@@ -57,7 +57,7 @@ _CODES = {
     429: ("rate_limited", "budget_spent"),
     431: ("head_too_large",),
     501: ("not_available",),
-    502: ("interrupted", "model_failed", "model_refused"),
+    502: ("interrupted", "model_failed", "model_refused", "object_store_failed"),
     503: (
         "log_replaced",
         "restore_unfinished",
@@ -120,6 +120,11 @@ def failed(error: BaseException, request_line: str) -> Json:
 
 async def _ours(request: Request, error: Exception) -> Json:
     assert isinstance(error, LedgerError)  # registered for it alone
+    return of_route(request, error)
+
+
+def of_route(request: Request, error: LedgerError) -> Json:
+    """The error of a route as a response; what is not there may be what the view does not have yet."""
     lacks = getattr(request.state, "degraded", None)
     if lacks and STATUS.get(error.code) == 404:  # perhaps it is what was written a moment ago
         return answer(ViewBehind(f"{error.message}; but {lacks[0]['reason']}", position=lacks[0]["position"]))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -11,7 +12,7 @@ from ledger.runtime import tracing
 from producers.http import errors
 from producers.http.admission import Admission
 from producers.http.metrics import Metrics
-from producers.http.routes.direct import DirectSearch
+from producers.http.routes.direct import Direct
 
 _NO_ROUTE = "none"
 
@@ -19,7 +20,7 @@ _NO_ROUTE = "none"
 class Guard:
     """The outermost layer of the app."""
 
-    def __init__(self, app: ASGIApp, metrics: Metrics, admission: Admission, direct: DirectSearch) -> None:
+    def __init__(self, app: ASGIApp, metrics: Metrics, admission: Admission, direct: Sequence[Direct]) -> None:
         self.app = app
         self.metrics = metrics
         self.admission = admission
@@ -50,8 +51,12 @@ class Guard:
         with tracing.door(scope["method"], _traceparent(scope)) as span:
             try:
                 self.admission.let_in(scope)
-                found = await self.direct.answer(scope, take) if self.direct.takes(scope) else None
-                await (self.app if found is None else found)(scope, take, answer)
+                found = self.app
+                for direct in self.direct:
+                    if direct.takes(scope):
+                        found = await direct.answer(scope, take, self.app)
+                        break
+                await found(scope, take, answer)
             except LedgerError as error:
                 await errors.answer(error)(scope, receive, answer)
             except Exception as error:

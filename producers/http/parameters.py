@@ -48,7 +48,7 @@ def _fault(field: str, reason: str) -> InvalidPayload:
     return InvalidPayload(f"{field} {reason}", errors=[{"field": field, "reason": reason}])
 
 
-def _decoded_id(sent: str) -> str:
+def decoded_id(sent: str) -> str:
     """An id as the path has it, decoded. Raises InvalidPayload."""
     # The path is matched as it was sent, so that an id may hold a slash: see producers/http/guard.py.
     try:
@@ -58,37 +58,37 @@ def _decoded_id(sent: str) -> str:
 
 
 async def _item_id(item_id: Annotated[str, Path(description="The id, percent-encoded")]) -> str:
-    return _decoded_id(item_id)
+    return decoded_id(item_id)
 
 
 async def _goal_id(goal_id: Annotated[str, Path(description="The id, percent-encoded")]) -> str:
-    return _decoded_id(goal_id)
+    return decoded_id(goal_id)
 
 
 async def _session_id(session_id: Annotated[str, Path(description="The id, percent-encoded")]) -> str:
-    return _decoded_id(session_id)
+    return decoded_id(session_id)
 
 
 async def _project_id(
     project_id: Annotated[str, Path(description="Percent-encoded; ledger for the scope project:ledger")],
 ) -> str:
-    return _decoded_id(project_id)
+    return decoded_id(project_id)
 
 
 async def _record_id(record_id: Annotated[str, Path(description="The id, percent-encoded")]) -> str:
-    return _decoded_id(record_id)
+    return decoded_id(record_id)
 
 
 async def _resource_id(resource_id: Annotated[str, Path(description="The id; its slashes raw, or as %2F")]) -> str:
-    return _decoded_id(resource_id)
+    return decoded_id(resource_id)
 
 
 async def _document_id(document_id: Annotated[str, Path(description="The id; its slashes raw, or as %2F")]) -> str:
-    return _decoded_id(document_id)
+    return decoded_id(document_id)
 
 
 async def _recall_id(recall_id: Annotated[str, Path(description="The id, percent-encoded")]) -> str:
-    return _decoded_id(recall_id)
+    return decoded_id(recall_id)
 
 
 ItemId = Annotated[str, Depends(_item_id)]

@@ -16,14 +16,14 @@ from pathlib import Path
 import structlog
 
 from kledger.contract.errors import InvalidPayload, LedgerError, ServiceFailed
-from ledger.archive.segments import ARCHIVE, EVENTS, gaps, segment_of, segments_in, set_aside
+from ledger.archive.segments import ARCHIVE, EVENTS, SEGMENT_EVENTS, gaps, segment_of, segments_in, set_aside
 from ledger.broker.access import BrokerAccess
 from ledger.event import JsonObject
 from ledger.integrity.notary import Notary
 from ledger.runtime.log_once import Outage
 from projections.archive.process import write_in_own_process
 from projections.archive.reading import Archive
-from projections.archive.writing import SEGMENT_EVENTS, is_due
+from projections.archive.writing import is_due
 
 log = structlog.get_logger(__name__)
 

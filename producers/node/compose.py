@@ -69,7 +69,7 @@ from producers.operations.lifetimes import lifetimes_from_environment
 from producers.operations.own_writes import Written
 from producers.operations.profiles.registration import keep_registered
 from producers.operations.publish import Tally, publish
-from producers.operations.recording import recorded_from_environment
+from producers.operations.recording import detail_days_from_environment, recorded_from_environment
 from producers.operations.sealing import SealingLedger
 from producers.web.addresses import HOME
 from projections.engine.own_threads import end_without_them
@@ -159,7 +159,7 @@ async def node(settings: NodeSettings, ending: Callable[[], bool] = lambda: Fals
     host, port = host_and_port(settings.http)
     language = language_of_node()
     recorded, lifetimes = recorded_from_environment(), lifetimes_from_environment()
-    segment_events = segment_events_from_environment()
+    segment_events, recall_days = segment_events_from_environment(), detail_days_from_environment()
     async with AsyncExitStack() as stack:
         stack.enter_context(private_files())
         stack.enter_context(_only_node_on(settings.data))
@@ -182,7 +182,7 @@ async def node(settings: NodeSettings, ending: Callable[[], bool] = lambda: Fals
         stack.push_async_callback(notary.close)
         archiving = Archiving(access, settings.data, notary, segment_events, master)
 
-        files = LiveFiles(settings.data / "views", settings.quack, analysts_of(tokens), keyring)
+        files = LiveFiles(settings.data / "views", settings.quack, analysts_of(tokens), keyring, recall_days)
         parked = await open_parked(access, replicas=settings.replicas)
         stack.push_async_callback(parked.close)
         opened, refolded = await opened_as_decided(files, ledger, parked)

@@ -90,17 +90,20 @@ class Eraser:
                 raise UnknownReference(f"nothing here is {subject}'s: check the spelling", ref=subject)
             return await self._carry_out(pending or new_order(subject, by), progress)
 
-    async def keep_private(self, backup: Path) -> JsonObject:
-        """Copy the words of sessions and the vault to a backup; the number of records of each.
+    async def keep_private(self, backup: str) -> JsonObject:
+        """Copy the words of sessions and the vault to the backup at an address; the number of records of each.
 
         No order is carried out meanwhile. The keys come last: whatever is sealed has its key there.
         """
         from ledger.backup.keys import keep_keys
+        from ledger.backup.opening import opened
         from ledger.backup.sessions import keep_sessions
 
         async with self.turn:
-            words = await keep_sessions(self.sessions.stream, backup)
-            return {"session_records": words, "keys": await keep_keys(self.vault.connection, backup)}
+            with contextlib.ExitStack() as stack:
+                place = await asyncio.to_thread(stack.enter_context, opened(backup))
+                words = await keep_sessions(self.sessions.stream, place)
+                return {"session_records": words, "keys": await keep_keys(self.vault.connection, place)}
 
     async def run(self) -> None:
         """Complete pending orders and those of other nodes, until cancelled."""

@@ -19,7 +19,7 @@ from ledger.broker.subprocess_job import Progress
 from ledger.event import JsonObject, StoredEvent
 from ledger.integrity.audit import audit
 from ledger.integrity.audit_evidence import gather
-from ledger.integrity.certificate import make_certificate
+from ledger.integrity.certificate import RETENTION, make_certificate
 from ledger.integrity.chain_start import Beginning, begin, beginning, doubt
 from ledger.integrity.checkpoint_hook import CheckpointHook
 from ledger.integrity.checkpoints import last_checkpoints
@@ -117,9 +117,10 @@ class Integrity:
         leaves = await asyncio.to_thread(self.notary.files.leaves.read, 1, checkpoint.position)
         return await asyncio.to_thread(make_proof, about, events, leaves, checkpoint, keys[checkpoint.key_id])
 
-    async def certified(self, run: str, result: JsonObject) -> JsonObject:
+    async def certified(self, run: str, result: JsonObject, recall_days: int | None = None) -> JsonObject:
         """The result of a rebuild or replay, with the path of the `certificate` that was written for it.
 
+        `recall_days` is for how long its views keep the detail of recalls, None for ever.
         Where the log cannot be attested there is none, and `uncertified` says why.
         """
         views = result["rebuilt"].pop("views")
@@ -134,6 +135,7 @@ class Integrity:
                     "views": views,
                     "state": result["rebuilt"]["digest"],
                     "seconds": result["seconds"],
+                    **({} if recall_days is None else {RETENTION: recall_days}),
                 },
                 chain,
                 SigningKeys(self.notary.files.keys),

@@ -7,10 +7,10 @@ import contextlib
 from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
 from functools import partial
-from pathlib import Path
 
 from kledger.contract.errors import LedgerError, ServiceFailed
 from kledger.contract.words import StartableJob
+from ledger.backup.address import StoreAddress, is_in_store
 from ledger.broker.subprocess_job import Progress
 from ledger.event import JsonObject
 from ledger.runtime.whole_file import check_directory_place, check_place
@@ -63,8 +63,7 @@ class Operator:
                 check_place(file := outside(self.rebuilds.data, into))
                 work = partial(self.rebuilds.replay, to, file)
             case "backup":
-                check_directory_place(directory := outside(self.rebuilds.data, into))
-                work = partial(self._back_up, directory)
+                work = partial(self._back_up, self._backup_place(into))
             case "forget":
                 work = partial(self.eraser.forget, subject, by)
             case "snapshot":
@@ -116,7 +115,14 @@ class Operator:
             "example": "FROM kl.query($$ SELECT id, task, owner FROM knowledge ORDER BY position DESC LIMIT 10 $$);",
         }
 
-    async def _back_up(self, into: Path, progress: Progress) -> JsonObject:
+    def _backup_place(self, into: str) -> str:
+        """Where a backup is to go. Raises InvalidPayload."""
+        if is_in_store(into):
+            return str(StoreAddress.parse(into))
+        check_directory_place(directory := outside(self.rebuilds.data, into))
+        return str(directory)
+
+    async def _back_up(self, into: str, progress: Progress) -> JsonObject:
         from ledger.backup.process import back_up_in_own_process
 
         of = self.rebuilds

@@ -60,7 +60,7 @@ class Rebuilds:
     async def rebuild(self, progress: Progress, *, release: int | None = None) -> JsonObject:
         """Fold the whole log and swap; the parked event at `release` is folded like any other."""
         result = await self.undisturbed(partial(self._rebuild, progress, release))
-        return await self.integrity.certified("rebuild", result)
+        return await self.integrity.certified("rebuild", result, self.files.recall_days)
 
     async def _rebuild(self, progress: Progress, release: int | None) -> JsonObject:
         async with self.beside, self._vectors_beside() as vectors:
@@ -113,7 +113,8 @@ class Rebuilds:
         The file is removed unless the body serves it. The caller holds `beside`.
         """
         path = next_file(self.data / "views")
-        rebuilt = await self._in_own_process(path, None, progress, parked, from_log=from_log)
+        days = self.files.recall_days
+        rebuilt = await self._in_own_process(path, None, progress, parked, from_log=from_log, recall_days=days)
         fresh = self.files.open(path)
         try:
             async with self.projector.paused():
@@ -127,11 +128,20 @@ class Rebuilds:
                 discard(path)
 
     async def _in_own_process(
-        self, path: Path, to: int | None, progress: Progress, parked: Parked, *, from_log: bool = False
+        self,
+        path: Path,
+        to: int | None,
+        progress: Progress,
+        parked: Parked,
+        *,
+        from_log: bool = False,
+        recall_days: int | None = None,
     ) -> Rebuilt:
         """Fold into a new file, from the archive where there is one; what is damaged there is made anew."""
         data = self.data if self.archiving.kept and not from_log else None
-        rebuilt = await rebuild_in_own_process(self.access, path, to, progress, parked, master=self.master, data=data)
+        rebuilt = await rebuild_in_own_process(
+            self.access, path, to, progress, parked, master=self.master, data=data, recall_days=recall_days
+        )
         await self.archiving.leave_out(rebuilt.archive.get("damaged", ()))
         return rebuilt
 
@@ -147,7 +157,7 @@ class Rebuilds:
         return {at: decision for at, decision in self.parked.parked.items() if at != release}
 
     async def replay(self, to: int | datetime | None, into: Path, progress: Progress) -> JsonObject:
-        """Fold up to a position or moment into a new file."""
+        """Fold up to a position or moment into a new file, with the detail of every recall."""
         position = await position_at(self.ledger, to) if isinstance(to, datetime) else to
         parked = await self.decided()
         with in_place(into) as draft:  # an interrupted replay leaves no file

@@ -100,7 +100,7 @@ class Freshness:
 
     async def reach(self, view: LiveView) -> None:
         """Wait until the view is new enough. Raises ViewBehind."""
-        if view.position < max(self.min_position, self.own.view):
+        if view.position < self.position:
             await self._reach("view", view.wait_for, self.own.view)
 
     async def reach_vectors(self, searcher: Searcher) -> None:
@@ -121,6 +121,11 @@ class Freshness:
                     "is not in this answer yet: ask again, or wait longer (kledger status tells the lag)"
                 )
                 self.note(Degraded(part=part, reason=reason, position=known if isinstance(known, int) else None))
+
+    @property
+    def position(self) -> int:
+        """The position that the answer has to reflect, as far as the view is concerned."""
+        return max(self.min_position, self.own.view)
 
     def note(self, lack: Degraded) -> None:
         """Add to `degraded` what the answer lacks; each part is noted once."""

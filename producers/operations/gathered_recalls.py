@@ -142,6 +142,8 @@ class GatheringLedger:
 
     async def _first(self) -> None:
         """Let the recalls served so far come first; where the broker does not answer, for a while only."""
+        if not self._appending:
+            return
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(FIRST_WITHIN_SECONDS):
                 await self.flushed()

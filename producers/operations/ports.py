@@ -9,6 +9,7 @@ from typing import Any, Literal, Protocol, TypeVar
 
 from kledger.contract.words import JobKind, StartableJob
 from ledger.event import JsonObject
+from projections.engine.ahead.between import Untouched
 from projections.search.ask import Asked
 
 T = TypeVar("T")
@@ -108,6 +109,10 @@ class LiveView(Protocol):
     def items_position(self) -> int: ...
 
     async def wait_for(self, position: int, timeout: float = ...) -> None: ...
+
+    async def item_ahead(
+        self, org: str, item_id: str, position: int, within: float
+    ) -> JsonObject | Untouched | None: ...
 
     async def ask(self, question: Callable[..., T], *args: Any, **kwargs: Any) -> T: ...
 

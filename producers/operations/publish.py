@@ -42,6 +42,10 @@ def _no_tracking(_events: Sequence[NewEvent], _appended: Sequence[Appended]) -> 
     """Default of `Tally.wrote`: tracks nothing."""
 
 
+def _nothing_seen(_position: int) -> None:
+    """Default of `Tally.saw`: remembers nothing."""
+
+
 @dataclass(slots=True)
 class Tally:
     """Counters of one process since it started; the metrics read them."""
@@ -59,6 +63,8 @@ class Tally:
     """Callback with an operation (`append`, `search` or `fold`) and its duration in seconds."""
     wrote: Callable[[Sequence[NewEvent], Sequence[Appended]], None] = _no_tracking
     """Callback with the appended events and their positions."""
+    saw: Callable[[int], None] = _nothing_seen
+    """Callback with a position of which a reader has seen something before the view has it."""
     corrected: int = 0
     """Position of the last event by which a person retired or revised an item through this process."""
     recalls_lost: int = 0

@@ -11,7 +11,6 @@ from bisect import bisect_left
 from pathlib import Path
 
 import pyarrow as pa
-import pyarrow.compute as pc
 import structlog
 
 from ledger.archive.events import read_events, read_events_manifest
@@ -34,6 +33,7 @@ from projections.engine.decode import completed, parse
 from projections.engine.parking import ABOUT_THE_EVENT
 from projections.engine.predecode import Ahead
 from projections.engine.unsealing import Opened
+from projections.fold_kit import late_compute as pc
 from projections.fold_kit.parser import Parser
 
 log = structlog.get_logger(__name__)

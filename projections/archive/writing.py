@@ -21,6 +21,7 @@ from ledger.archive.segments import (
     ARCHIVE,
     COLUMNS,
     EVENTS,
+    SEGMENT_BYTES,
     Segment,
     forget_aside,
     gaps,
@@ -40,9 +41,6 @@ from projections.fold_kit.parser import Parser
 
 log = structlog.get_logger(__name__)
 
-SEGMENT_EVENTS = 50_000
-SEGMENT_BYTES = 64 * 1024 * 1024
-"""Bodies of a segment: it is folded as one batch, and one more is read meanwhile."""
 _READ_EVENTS = 5_000
 
 

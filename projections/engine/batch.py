@@ -20,6 +20,8 @@ from projections.engine.withheld import named, withhold
 from projections.fold_kit import erased
 from projections.fold_kit.decisions import Refusal
 from projections.fold_kit.workbench import Workbench
+from projections.views.recalls import retention
+from projections.views.recalls.fold import pack
 from projections.views.refused import fold as refused_fold
 
 # Up to this many events and bytes, a batch is folded row by row; above either, set-based statements are faster. The
@@ -52,7 +54,9 @@ def fold_batch(bench: Workbench, events: list[StoredEvent], parked: Parked = NON
     if len(events) > SMALL or sum(len(event.body) for event in events) > SMALL_BYTES:
         return _fold_many(bench, decode(bench.parser, opened), parked)
     with _fold(bench, opened, parked) as refusals:
-        refusals += fold_few(bench.con, list(opened.events))
+        refusals += fold_few(bench, list(opened.events))
+    if bench.identities is not None and bench.identities.upto >= position:
+        bench.identities.upto = events[-1].position
     return _folded(opened, refusals)
 
 
@@ -103,6 +107,8 @@ def _fold(bench: Workbench, opened: Opened, parked: Parked) -> Iterator[list[Ref
         erased.keep(bench.con, opened.erased)
         yield refusals
         last = opened.stored[-1]
+        pack(bench, opened.stored[0].position, last.position)
+        retention.fold(bench, opened.stored)
         refused_fold.fold(bench.con, named(opened.as_stored(refusals), opened.stored, parked))
         bench.con.execute(
             f"UPDATE checkpoints SET position = {last.position}, stored_us = {last.stored_ns // 1000} "

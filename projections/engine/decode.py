@@ -19,7 +19,6 @@ from operator import attrgetter
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from kledger.contract.errors import LedgerError
 from ledger.event import Fact, StoredEvent
@@ -27,6 +26,7 @@ from ledger.events import FACTS
 from projections.engine.canonical_check import is_canonical
 from projections.engine.model_check import canonical_body, validated
 from projections.engine.unsealing import Opened
+from projections.fold_kit import late_compute as pc
 from projections.fold_kit.decisions import CANDIDATES, Candidate, Refusal, as_candidates
 from projections.fold_kit.documents import is_plain
 from projections.fold_kit.envelopes import NOTHING, USED_ATTRIBUTES, data_as_json, envelope_columns, narrow

@@ -15,6 +15,7 @@ from projections.engine.analyst_views import TABLES as ANALYST_VIEWS
 from projections.engine.registry import VIEWS
 from projections.engine.schema_version import SCHEMA_VERSION
 from projections.fold_kit.sql_text import text
+from projections.views.recalls import retention
 
 # For each bound parameter, DuckDB's client tries to import pandas. Where it is not installed, Python repeats the search
 # each time: a quarter of the time of reading an item. None in sys.modules makes the import fail at once.
@@ -38,17 +39,18 @@ COMMENT ON MACRO TABLE health IS 'How far this file is, and how many events were
 """
 
 
-def open_view(path: Path | None) -> duckdb.DuckDBPyConnection:
+def open_view(path: Path | None, recall_days: int | None = None) -> duckdb.DuckDBPyConnection:
     """Open a view file (None: in memory), creating its tables when it is new.
 
+    A new one keeps the detail of recalls for `recall_days`, None for ever; an old one as it did.
     Raises duckdb.IOException when another process has it open.
     """
     con = duckdb.connect(str(path) if path else ":memory:")
-    _prepare(con, memory_limit="1GB")
+    _prepare(con, "1GB", recall_days)
     return con
 
 
-def open_new_view(path: Path, *, memory_limit: str) -> duckdb.DuckDBPyConnection:
+def open_new_view(path: Path, *, memory_limit: str, recall_days: int | None = None) -> duckdb.DuckDBPyConnection:
     """Create a view file without a write-ahead log, which would write everything twice. Raises duckdb.IOException.
 
     The caller ends with a CHECKPOINT, or discards the file.
@@ -56,20 +58,21 @@ def open_new_view(path: Path, *, memory_limit: str) -> duckdb.DuckDBPyConnection
     con = duckdb.connect(":memory:")
     con.execute(f"ATTACH {text(str(path))} AS view (RECOVERY_MODE no_wal_writes)")
     con.execute("USE view")
-    _prepare(con, memory_limit)
+    _prepare(con, memory_limit, recall_days)
     return con
 
 
-def _prepare(con: duckdb.DuckDBPyConnection, memory_limit: str) -> None:
+def _prepare(con: duckdb.DuckDBPyConnection, memory_limit: str, recall_days: int | None) -> None:
     """Apply the settings, and create the tables when the file is new."""
     con.execute(f"SET memory_limit = '{memory_limit}'")
     con.execute("SET GLOBAL TimeZone = 'UTC'")  # for the cursors of readers too, which take no setting of `con` alone
     # The 16 MB default stalls commits for seconds; checkpoints are explicit instead.
     con.execute("SET checkpoint_threshold = '1GB'")
     con.execute("SET preserve_insertion_order = false")
-    # Strings are stored uncompressed (numbers are still packed). Compression took most of a checkpoint and made reading
-    # ten items five times slower; without it the file is about as large as the log instead of a third of it.
-    con.execute("SET disabled_compression_methods = 'fsst,dictionary,dict_fsst'")
+    # Strings that repeat are stored once in a segment (numbers are always packed), which takes no more of a checkpoint
+    # than writing them out. What would make single strings shorter is off: it took most of a checkpoint and made
+    # reading ten items five times slower.
+    con.execute("SET disabled_compression_methods = 'fsst,dict_fsst'")
     # A query runs on the thread that calls it. Measured on two cores: with one worker more, which all queries share,
     # small statements take twice the processor time and are not faster.
     con.execute("SET threads = 1")
@@ -79,6 +82,7 @@ def _prepare(con: duckdb.DuckDBPyConnection, memory_limit: str) -> None:
                 con.execute(view.tables)
             con.execute(_CHECKPOINTS)
             con.execute(ANALYST_VIEWS)
+            retention.begin(con, recall_days)
 
 
 @contextmanager

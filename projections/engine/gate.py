@@ -9,22 +9,24 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import duckdb
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from ledger.event import Fact
 from ledger.events import FACTS
 from ledger.wire.publication import Identity
 from projections.engine.decode import Decoded
+from projections.fold_kit import late_compute as pc
 from projections.fold_kit.decisions import ACCEPTED, REST, Candidate, Rules, as_candidates
 from projections.fold_kit.sql_text import among
 from projections.fold_kit.workbench import Workbench, table_of
 from projections.views import as_sets
 from projections.views.as_sets import VERDICT
 from projections.views.documents.rules import DocumentRules
+from projections.views.events.fold import key_of
 from projections.views.goals.rules import GoalRules
 from projections.views.knowledge import fast_path
 from projections.views.knowledge.memory_rules import short_memories_among
@@ -60,6 +62,13 @@ _JUDGED = (*Candidate._fields, "entity", "key")
 Accepted = tuple[int, int | None, int | None, str | None]
 
 
+class Seen(NamedTuple):
+    """Identities of events that were accepted: tenant, actor and id, or the short key of an id that is not kept."""
+
+    whole: set[Identity]
+    reduced: set[tuple[str, str, int]]
+
+
 @dataclass(frozen=True, slots=True)
 class Judgement:
     """(position, version, closes, status) of each event that counts; (position, code, reason) of each that does not."""
@@ -71,7 +80,7 @@ class Judgement:
 def rules_for(
     con: duckdb.DuckDBPyConnection, occurring: set[str], about: Callable[[str], str], served: str
 ) -> dict[str, Rules]:
-    """The rules of the entities that occur in a batch, loaded with the ids that `about` selects for each.
+    """The rules of the entities that occur in a batch, loaded with the ids that `about` selects for each, if any.
 
     Recalls are judged by the rules of knowledge: they renew and count for the short memories among the `served` items.
     """
@@ -80,7 +89,7 @@ def rules_for(
     if "project" in occurring:
         rules["project"] = ProjectRules(members)
     if occurring & {"knowledge", "recall"}:
-        ids = [about("knowledge")] if "knowledge" in occurring else []
+        ids = [named] if "knowledge" in occurring and (named := about("knowledge")) else []
         if "recall" in occurring and (short := short_memories_among(con, served)):
             ids.append(among(short))
         rules |= dict.fromkeys(occurring & {"knowledge", "recall"}, KnowledgeRules(con, members, *ids))
@@ -93,14 +102,15 @@ def write(con: duckdb.DuckDBPyConnection, rules: dict[str, Rules]) -> None:
         decider.write(con)
 
 
-def judge(candidates: Iterable[Candidate], rules: dict[str, Rules], seen: set[Identity]) -> Judgement:
-    """Judge events in stream order. `rules` is by entity; `seen` are the identities accepted so far, and grows."""
+def judge(candidates: Iterable[Candidate], rules: dict[str, Rules], before: Seen) -> Judgement:
+    """Judge events in stream order. `rules` is by entity; `before` are the identities accepted so far, and grows."""
+    seen, reduced = before
     judgement = Judgement([], [])
     counted, refused = judgement.counted.append, judgement.refused.append
     deciders = {fact.name: rules[fact.entity()].decide for fact in FACTS.values() if fact.entity() in rules}
     for event in candidates:
         identity = event.org, event.actor, event.event_id
-        if identity in seen:
+        if identity in seen or (reduced and (event.org, event.actor, key_of(event.event_id)) in reduced):
             refused((event.position, "duplicate_event", f"the event {event.event_id} was accepted before"))
             continue
         decide = deciders.get(event.type)
@@ -194,15 +204,20 @@ def _accepted(parsed: dict[type[Fact], pa.Table], verdicts: pa.Table) -> dict[ty
     return accepted
 
 
-def seen_before(con: duckdb.DuckDBPyConnection, keys: str) -> set[Identity]:
+def seen_before(con: duckdb.DuckDBPyConnection, keys: str) -> Seen:
     """Identities of the accepted events that have one of these keys; `keys` is the SQL inside IN (…).
 
     Ids are looked up by a 64-bit key, which scans fast; then tenant, actor and id are compared as a whole. An identity
-    includes the actor, so nobody blocks another's id by using it first.
+    includes the actor, so nobody blocks another's id by using it first. Of a recall past its retention the key is all
+    that is left of the id.
     """
-    positions = [at for (at,) in con.execute(f"SELECT position FROM event_keys WHERE key IN ({keys})").fetchall()]
-    if not positions:
-        return set()
-    return set(
-        con.execute(f"SELECT org, actor, event_id FROM events WHERE position IN ({among(positions)})").fetchall()
+    key_at = dict(con.execute(f"SELECT position, key FROM event_keys WHERE key IN ({keys})").fetchall())
+    if not key_at:
+        return Seen(set(), set())
+    accepted = con.execute(
+        f"SELECT org, actor, event_id, position FROM events WHERE position IN ({among(key_at)})"
+    ).fetchall()
+    return Seen(
+        {(org, actor, event_id) for org, actor, event_id, _ in accepted if event_id is not None},
+        {(org, actor, key_at[at]) for org, actor, event_id, at in accepted if event_id is None},
     )

@@ -22,6 +22,7 @@ from projections.views.processes import tables as processes_tables
 from projections.views.profiles import fold as profiles
 from projections.views.projects import fold as projects
 from projections.views.recalls import fold as recalls
+from projections.views.recalls import tables as recalls_tables
 from projections.views.refused import fold as refused
 from projections.views.resources import tables as resources
 from projections.views.scope_types import fold as scope_types
@@ -59,17 +60,17 @@ class ViewOfLog:
 # The batch itself writes `refused_events`, as no refused event reaches a fold, and `erased_texts`, before the folds.
 VIEWS: tuple[ViewOfLog, ...] = (
     ViewOfLog("erased_texts", erased.TABLES, None, None, {}),
-    ViewOfLog(
-        "events", events.TABLES, events.fold, events.fold_few, {"events": ("position",), "event_keys": ("position",)}
-    ),
-    # Before feedback: the credit of a verdict depends on the recalls.
+    # Before feedback: the credit of a verdict depends on the recalls. Before events and lineage, which show them too.
     ViewOfLog(
         "recalls",
-        recalls.TABLES,
+        recalls_tables.TABLES,
         recalls.fold,
         recalls.fold_few,
         {"recalls": ("position", "rank")},
         {"recalls": ("match", "policy", "session", "language", "intent")},
+    ),
+    ViewOfLog(
+        "events", events.TABLES, events.fold, events.fold_few, {"events": ("position",), "event_keys": ("position",)}
     ),
     ViewOfLog("feedback", feedback.TABLES, feedback.fold, feedback.fold_few, {"feedback": ("position",)}),
     ViewOfLog("goals", goals.TABLES, goals.fold, goals.fold_few, {"goal_focuses": ("position", "rank")}),

@@ -6,7 +6,7 @@ For a few events, planning the set-based statements costs more than running them
 
 from __future__ import annotations
 
-import duckdb
+from functools import partial
 
 from kledger.contract.errors import LedgerError
 from kledger.contract.projects import is_shared_kind
@@ -22,16 +22,19 @@ from ledger.events.project import ProjectMemberAssigned
 from ledger.events.recall import RecallServed
 from ledger.wire.envelope import Envelope
 from ledger.wire.subjects import parse_subject
-from projections.engine.gate import judge, rules_for, seen_before, write
+from projections.engine.gate import Seen, judge, rules_for, seen_before, write
 from projections.engine.model_check import validated
 from projections.engine.registry import VIEWS
 from projections.fold_kit.decisions import Candidate, Counted, Refusal
+from projections.fold_kit.identities import Identities
 from projections.fold_kit.sql_text import among
+from projections.fold_kit.workbench import Workbench
 from projections.views.events.fold import key_of
 
 
-def fold_few(con: duckdb.DuckDBPyConnection, events: list[StoredEvent]) -> list[Refusal]:
-    """Fold a few events, in the transaction that is open on `con`; returns those that are refused."""
+def fold_few(bench: Workbench, events: list[StoredEvent]) -> list[Refusal]:
+    """Fold a few events, in the transaction that is open on the bench; returns those that are refused."""
+    con = bench.con
     refusals: list[Refusal] = []
     decoded: dict[int, tuple[StoredEvent, Envelope, Fact]] = {}
     for event in events:
@@ -41,20 +44,30 @@ def fold_few(con: duckdb.DuckDBPyConnection, events: list[StoredEvent]) -> list[
             refusals.append(Refusal(event, error.code, error.message))
     if not decoded:
         return refusals
-    candidates = [_candidate(*each) for each in decoded.values()]
+    candidates = [candidate(*each) for each in decoded.values()]
+    known = bench.identities
+    if known is not None and known.upto < events[0].position - 1:
+        known = None
+    keys = {key_of(c.event_id) for c in candidates}
+    asked = keys if known is None else set(filter(known.may_have, keys))
     rules = rules_for(
         con,
         {c.type.partition(".")[0] for c in candidates},
-        lambda entity: among({c.entity_id for c in candidates if c.type.startswith(f"{entity}.")}),
+        partial(_named, candidates, known),
         among({item for c in candidates for item in c.served or ()}),
     )
-    judgement = judge(candidates, rules, seen_before(con, among(key_of(c.event_id) for c in candidates)))
+    judgement = judge(candidates, rules, seen_before(con, among(asked)) if asked else Seen(set(), set()))
     refusals += [Refusal(decoded[position][0], code, reason) for position, code, reason in judgement.refused]
     by_position = {c.position: c for c in candidates}
     counted = [
         Counted(*decoded[at], by_position[at].org, by_position[at].entity_id, version, closes, status)
         for at, version, closes, status in judgement.counted
     ]
+    if known is not None:
+        for c in counted:
+            known.add(key_of(c.envelope.id))
+            if isinstance(c.fact, KnowledgeSaved):
+                known.add(key_of(c.entity_id))
     write(con, rules)
     for view in VIEWS:
         if view.fold_few is not None:
@@ -62,7 +75,17 @@ def fold_few(con: duckdb.DuckDBPyConnection, events: list[StoredEvent]) -> list[
     return refusals
 
 
-def _candidate(event: StoredEvent, envelope: Envelope, fact: Fact) -> Candidate:
+def _named(candidates: list[Candidate], known: Identities | None, entity: str) -> str:
+    """The ids of the entities that the events are about, for IN (…); empty where the view has none of these items."""
+    ids = {c.entity_id for c in candidates if c.type.startswith(f"{entity}.")}
+    if entity == KnowledgeSaved.entity() and known is not None:
+        ids = {each for each in ids if known.may_have(key_of(each))}
+        return among(ids) if ids else ""
+    return among(ids)
+
+
+def candidate(event: StoredEvent, envelope: Envelope, fact: Fact) -> Candidate:
+    """A valid event as the gate sees it."""
     subject = parse_subject(event.subject)
     helpful, harmful = 0, 0
     if isinstance(fact, KnowledgeSaved):

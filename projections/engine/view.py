@@ -19,9 +19,11 @@ import duckdb
 import structlog
 
 from kledger.contract.errors import ServiceFailed, ViewBehind
-from ledger.event import StoredEvent
+from ledger.event import JsonObject, StoredEvent
 from ledger.privacy.keyring import Keyring
 from ledger.wire.subjects import entity_of
+from projections.engine.ahead.between import UNTOUCHED, Ahead, Untouched
+from projections.engine.ahead.just_saved import row_of
 from projections.engine.duckdb import checkpoint_of
 from projections.engine.own_threads import within
 from projections.fold_kit.workbench import Workbench
@@ -33,6 +35,8 @@ T = TypeVar("T")
 _CLOSES_WITHIN_SECONDS = 3.0
 _ANSWERS_WITHIN_SECONDS = 10.0
 _ASKS_AGAIN_SECONDS = 0.05
+# How long the event at a position may be on its way, before the read that names it asks for a fold.
+_ARRIVES_WITHIN_SECONDS = 0.05
 
 READERS = max(2, os.cpu_count() or 2)
 """Concurrent queries. More of them than cores only compete for the interpreter's lock."""
@@ -112,6 +116,8 @@ class View:
         self._awaited: list[int] = []
         self.awaited = asyncio.Event()
         """Set while a reader waits for a position."""
+        self.ahead = Ahead()
+        """What has arrived of the log and is not folded."""
         self._executor = ThreadPoolExecutor(READERS, "view-reader")
 
     @property
@@ -173,6 +179,20 @@ class View:
                 f"{timeout:g} s: try again, or see what kledger status says of the lag",
                 position=self.position,
             )
+
+    async def item_ahead(self, org: str, item_id: str, position: int, within: float) -> JsonObject | Untouched | None:
+        """What a read of one item at a position, within so many seconds, need not wait for the fold for.
+
+        The row of an item (ITEM_COLUMNS) that was saved and not changed since; UNTOUCHED where the view has the item as
+        it is at that position; None where the fold has to be waited for.
+        """
+        if self.position >= position:
+            return UNTOUCHED
+        await self.ahead.until(position, min(within, _ARRIVES_WITHIN_SECONDS))
+        found = self.ahead.of(org, item_id, position, self.position)
+        if isinstance(found, StoredEvent):
+            return row_of(self.instance.con, self.instance.bench.keyring, found)
+        return found
 
     async def until(self, holds: Callable[[], bool]) -> None:
         """Return once `holds()` is true; it is called after each fold and each swap."""

@@ -5,12 +5,15 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from typing import Any, Literal, NamedTuple
 
 import duckdb
 
 from ledger.event import FROM, Fact, StoredEvent
 from ledger.wire.envelope import Envelope
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class Candidate(NamedTuple):
@@ -112,6 +115,11 @@ class Counted:
     @property
     def stored_us(self) -> int:
         return self.event.stored_ns // 1000
+
+    @property
+    def happened_us(self) -> int:
+        """The publisher's time, in microseconds since 1970."""
+        return (self.envelope.time - _EPOCH) // timedelta(microseconds=1)
 
     @property
     def trace_id(self) -> str | None:

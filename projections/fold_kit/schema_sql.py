@@ -37,6 +37,23 @@ def json_structure(fact: type[Fact]) -> str:
     return orjson.dumps(fields).decode()
 
 
+def data_structure(fact: type[Fact]) -> str:
+    """The same, for the data of an event alone."""
+    return orjson.dumps(_structure(fact)).decode()
+
+
+def struct_type(fact: type[Fact]) -> str:
+    """The type of a column that holds the data of this fact: that of `d`, as from_json makes it."""
+    return _type(_structure(fact))
+
+
+def _type(structure: object) -> str:
+    if isinstance(structure, dict):
+        fields = ", ".join(f'"{name}" {_type(part)}' for name, part in structure.items())
+        return f"STRUCT({fields})"
+    return f"{_type(structure[0])}[]" if isinstance(structure, list) else str(structure)
+
+
 def _structure(annotation: Any) -> object:
     annotation, _ = _unwrap(annotation)
     if annotation in _SCALARS:

@@ -186,11 +186,8 @@ class VersionedView:
         versions = self._versions_at(con, [c.closes for c in made if c.closes is not None])
         rows = []
         for c in made:
-            before = {} if c.closes is None else versions[c.closes]
-            stated = {column: value.python(c, before) for column, value in self._values[type(c.fact)].items()}
-            now = {**before, **{column.name: value for column, value in stated.items() if value is not None}}
-            derived = {column.name: column.derived.python(now) for column in self.columns if column.derived is not None}
-            rows.append([{**now, **derived}.get(column.name) for column in self.columns])
+            now = self.version(c, {} if c.closes is None else versions[c.closes])
+            rows.append([now.get(column.name) for column in self.columns])
             versions[c.position] = {column.name: now.get(column.name) for column in self._carried}
         insert(con, self.table, rows)
         ends = [(c.closes, c.position, literal(Moment(c.stored_us))) for c in made if c.closes is not None]
@@ -206,6 +203,12 @@ class VersionedView:
                 UPDATE {self.table} SET valid_to = e.position, valid_to_time = e.moment
                 FROM (VALUES {ended}) e(closes, position, moment) WHERE {self.table}.valid_from = e.closes
             """)
+
+    def version(self, c: Counted, before: Row) -> Row:
+        """The version that an event makes, from the carried columns of the one before; without what is null."""
+        stated = {column.name: value.python(c, before) for column, value in self._values[type(c.fact)].items()}
+        now = {**before, **{name: value for name, value in stated.items() if value is not None}}
+        return now | {column.name: column.derived.python(now) for column in self.columns if column.derived is not None}
 
     def _query(self, fact: type[Fact]) -> str:
         """The rows of a fact's events, with the columns that they state."""

@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from ledger.event import Fact
 from ledger.privacy.keyring import Keyring
+from projections.fold_kit.identities import Identities
 from projections.fold_kit.parser import Parser
 
 Facts = tuple[type[Fact], ...]
@@ -36,11 +37,19 @@ class Workbench:
         self.keyring = keyring or Keyring()
         self._loaded: dict[str, pa.Table] = {}
         self._position: int | None = None
+        self.identities: Identities | None = None
+        """The ids that the view has, where somebody keeps them in mind."""
 
     @cached_property
     def parser(self) -> Parser:
         """The parser of batches that were not decoded ahead."""
         return Parser()
+
+    @cached_property
+    def recall_days(self) -> int | None:
+        """For how many days the file keeps the detail of recalls; None for all."""
+        ((days,),) = self.rows("SELECT days FROM recall_retention")
+        return None if days is None else int(days)
 
     def close(self) -> None:
         """Close the connection, and the parser with it."""

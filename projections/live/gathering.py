@@ -23,7 +23,7 @@ from projections.engine.view import View
 A_FEW = 8
 # How long a batch waits for more after the last events of it came, and how long after the first ones.
 GATHER_SECONDS = 0.25
-LONGEST_SECONDS = 1.0
+LONGEST_SECONDS = 0.5
 # How long recalls wait for each other while nothing else comes behind them, and how many are folded at once.
 RECALLS_SECONDS = 2.0
 MOST_RECALLS = 2_000
@@ -80,11 +80,17 @@ class Batch:
 class Arriving:
     """Read-ahead buffer over a reading of the log, filled while earlier events are folded.
 
-    Backpressure: the reading stops at `most` events or MOST_BYTES, exceeded by one list at the most.
+    Backpressure: the reading stops at `most` events or MOST_BYTES, exceeded by one list at the most. `look` is called
+    with each list as it comes.
     """
 
-    def __init__(self, reading: AsyncGenerator[list[StoredEvent], None], most: int) -> None:
-        self._reading, self._most = reading, most
+    def __init__(
+        self,
+        reading: AsyncGenerator[list[StoredEvent], None],
+        most: int,
+        look: Callable[[list[StoredEvent]], None] = lambda _events: None,
+    ) -> None:
+        self._reading, self._most, self._look = reading, most, look
         self._lists: deque[list[StoredEvent]] = deque()
         self._events = self._bytes = 0
         self._ended: Exception | None = None
@@ -139,6 +145,7 @@ class Arriving:
                 self._lists.append(events)
                 self._events += len(events)
                 self._bytes += _bytes(events)
+                self._look(events)
                 self._came.set()
                 while self._events >= self._most or self._bytes >= MOST_BYTES:
                     self._room.clear()

@@ -69,9 +69,9 @@ def embedded_hashes(cursor: duckdb.DuckDBPyConnection, person: str) -> list[str]
         f"""SELECT DISTINCT sha256(said) FROM (
                SELECT concat(task, chr(10), content) AS said FROM knowledge_versions
                WHERE (owner = $1 OR list_contains(scopes, $1) OR {_WROTE}) AND NOT erased
-               UNION ALL SELECT query FROM recalls WHERE actor = $1 AND query <> $2
+               UNION ALL SELECT d.query FROM recall_events WHERE actor = $1 AND d.query <> $2
                UNION ALL SELECT description FROM goal_focuses WHERE owner = $1 AND description <> $2
-           )""",
+           ) UNION SELECT lower(hex(said)) FROM recall_remains WHERE actor = $1 AND said IS NOT NULL""",
         [person, ERASED],
     ).fetchall()
     return sorted(text_hash for (text_hash,) in rows)
@@ -127,7 +127,8 @@ def left_in_clear(cursor: duckdb.DuckDBPyConnection, person: str) -> list[int]:
            UNION SELECT valid_from FROM document_versions
                WHERE change = 'ingested' AND NOT {erased_at("valid_from", "title")}
                AND (owner = $1 OR (NOT starts_with(owner, 'user:') AND list_contains(scopes, $1)))
-           UNION SELECT position FROM recalls WHERE actor = $1 AND query <> $2
+           UNION SELECT position FROM recall_events WHERE actor = $1 AND d.query <> $2
+           UNION SELECT position FROM recall_remains WHERE actor = $1 AND said IS NOT NULL
            UNION SELECT position FROM goal_focuses WHERE owner = $1 AND description <> $2
            UNION SELECT position FROM feedback
                WHERE (actor = $1 OR knowledge_id IN (SELECT id FROM knowledge_versions WHERE owner = $1))

@@ -28,6 +28,7 @@ from projections.engine.parking import fold_strictly, park
 from projections.engine.predecode import decode_ahead, fold_ahead, together
 from projections.engine.same_log import check_same_log
 from projections.engine.view import Instance, View
+from projections.fold_kit.identities import Identities
 from projections.fold_kit.parser import Parser
 from projections.fold_kit.workbench import Workbench
 from projections.live.catch_up import catch_up
@@ -58,7 +59,7 @@ class Projector:
         self._writer = ThreadPoolExecutor(1, "view-writer")
         self._turn = asyncio.Lock()
         self._parser = Parser()
-        self._pauses = 0
+        self._pauses = 0  # begun and ended ones: odd during one
         self._since_checkpoint = 0
         self._outage = Outage("folding pauses", "folding goes on", log)
         self.trouble: LedgerError | None = None
@@ -78,7 +79,8 @@ class Projector:
                 await check_same_log(self._ledger, self._view)
                 await self._read_archive()
                 reading = self._ledger.read(self._view.position + 1, follow=True, batch=BATCH)
-                async with contextlib.aclosing(Arriving(reading, BATCH)) as arriving:
+                self._view.ahead.begin(self._view.position)
+                async with contextlib.aclosing(Arriving(reading, BATCH, self._look)) as arriving:
                     while True:
                         batch = await gathered(arriving, self._view, BATCH, self._decode)
                         began = time.monotonic()
@@ -99,6 +101,12 @@ class Projector:
                 self._outage.met(self.trouble.message, position=self._view.position, cause=repr(error)[:500])
                 await asyncio.sleep(pause)
                 pause = min(pause * 2, _LONGEST_PAUSE)
+
+    def _look(self, events: list[StoredEvent]) -> None:
+        """Note what has arrived, for reads that need not wait for its fold; nothing is sure during a pause."""
+        view, paused = self._view, self._pauses % 2
+        known = None if paused else view.instance.bench.identities
+        view.ahead.arrived(events, view.position, known, self._parked_now())
 
     async def _read_archive(self) -> None:
         """Fold what is in the archive and not in the view, in steps. Raises what catch_up raises."""
@@ -150,21 +158,22 @@ class Projector:
             instance, parked = self._view.instance, self._parked_now()
             if batch.decoded_with != self._decoding_with():
                 batch.undecoded()
-            if batch.pieces:
-                folded = await self._in_writer(self._fold_pieces, instance.bench, batch, parked)
-            else:
-                folded = await self._in_writer(fold_strictly, instance.bench, batch.events, parked)
+            fold = self._fold_pieces if batch.pieces else self._fold_events
+            folded = await self._in_writer(fold, instance.bench, batch, parked)
             instance.folded(folded.position, batch.events)
             self._since_checkpoint += len(batch.events)
             await self._view.moved()
             if self._since_checkpoint >= CHECKPOINT_EVERY_EVENTS:
                 await self._checkpoint(instance)
 
+    def _fold_events(self, bench: Workbench, batch: Batch, parked: Parked) -> Folded:
+        return _followed(bench, fold_strictly(bench, batch.events, parked))
+
     def _fold_pieces(self, bench: Workbench, batch: Batch, parked: Parked) -> Folded:
         pieces = batch.pieces
         if batch.rest:
             pieces.append(decode_ahead(self._parser, bench.keyring, batch.rest, parked))
-        return fold_ahead(bench, together(pieces), parked)
+        return _followed(bench, fold_ahead(bench, together(pieces), parked))
 
     async def _in_writer(self, work: Callable[..., T], *arguments: Any) -> T:
         """Run `work` on the one thread that decodes and folds, and return its result."""
@@ -203,15 +212,25 @@ class Projector:
         """Pause folding while the body runs; reads go on."""
         async with self._turn:
             self._pauses += 1
+            self._view.ahead.unsure()
             try:
                 yield
             finally:
                 self._pauses += 1
+                self._view.ahead.unsure()
 
     def close(self) -> None:
         """Wait for the batch under way."""
         self._writer.shutdown(wait=True)
         self._parser.close()
+
+
+def _followed(bench: Workbench, folded: Folded) -> Folded:
+    """Keep in mind which ids the view has: a live view is asked for new ones again and again."""
+    if bench.identities is None:
+        bench.identities = Identities()
+    bench.identities.follow(bench.con, folded.position)
+    return folded
 
 
 def _unfoldable(position: int, error: Exception) -> LedgerError:

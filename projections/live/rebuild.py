@@ -65,10 +65,11 @@ async def rebuild_into(
     *,
     keyring: Keyring | None = None,
     archive: Archive | None = None,
+    recall_days: int | None = None,
 ) -> Rebuilt:
     """Fold the log from its start up to position `to` (None: the head as it is now) into a new file.
 
-    What `archive` has is read there instead of in the log.
+    What `archive` has is read there instead of in the log. The file keeps the detail of recalls for `recall_days`.
 
     `progress` is called with position, last position and events a second. Raises InvalidPayload when the file exists
     or `to` is beyond the head, LogGap, BrokerUnavailable, and UnfoldableEvent for an event that cannot be folded and
@@ -79,7 +80,7 @@ async def rebuild_into(
     if last > head:
         raise InvalidPayload(f"position {last} is beyond the head of the log, which is {head}", errors=[])
     started = time.monotonic()
-    view = View(Instance(_new_view(path), path, keyring))
+    view = View(Instance(_new_view(path, recall_days), path, keyring))
     try:
         refused = await catch_up(
             ledger,
@@ -104,10 +105,10 @@ async def rebuild_into(
     return Rebuilt(last, last, refused, seconds, last / max(seconds, 1e-9), state_digest(parts), views, read)
 
 
-def _new_view(path: Path) -> duckdb.DuckDBPyConnection:
+def _new_view(path: Path, recall_days: int | None) -> duckdb.DuckDBPyConnection:
     if path.exists():
         raise InvalidPayload(f"{path} is there already: choose a file that does not exist", errors=[])
-    return open_new_view(path, memory_limit=MEMORY_LIMIT)
+    return open_new_view(path, memory_limit=MEMORY_LIMIT, recall_days=recall_days)
 
 
 async def position_at(ledger: Ledger, moment: datetime) -> int:
@@ -131,6 +132,7 @@ async def rebuild_in_own_process(
     *,
     master: bytes = b"",
     data: Path | None = None,
+    recall_days: int | None = None,
 ) -> Rebuilt:
     """rebuild_into, in a subprocess. Raises what rebuild_into raises; cancelling ends the process.
 
@@ -144,6 +146,7 @@ async def rebuild_in_own_process(
         "parked": decisions_as_json(parked.values()),
         "master": master.hex(),
         "archive": str(data) if data is not None else None,
+        "recall_days": recall_days,
     }
     result = await in_own_process("projections.live.rebuild", order, progress)
     return Rebuilt(**result)
@@ -160,7 +163,16 @@ async def _rebuild(order: JsonObject, progress: Progress) -> JsonObject:
             keyring = Keyring.over(vault, asyncio.get_running_loop())
         path, parked = Path(order["path"]), read_told(order["parked"])
         archive = Archive(Path(order["archive"])) if order["archive"] else None
-        rebuilt = await rebuild_into(ledger, path, order["to"], progress, parked, keyring=keyring, archive=archive)
+        rebuilt = await rebuild_into(
+            ledger,
+            path,
+            order["to"],
+            progress,
+            parked,
+            keyring=keyring,
+            archive=archive,
+            recall_days=order["recall_days"],
+        )
         return asdict(rebuilt)
 
 

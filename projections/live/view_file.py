@@ -34,8 +34,11 @@ class LiveFiles:
         quack_port: int | None,
         admits: Admits | None = None,
         keyring: Keyring | None = None,
+        recall_days: int | None = None,
     ) -> None:
         self.directory = directory
+        self.recall_days = recall_days
+        """For how many days the files keep the detail of recalls; None for all."""
         self._keyring = keyring
         self.address: quack.QuackAddress | None = None
         self._quack_port = quack_port
@@ -44,7 +47,8 @@ class LiveFiles:
     def open_live(self) -> Instance:
         """Open the live file, or a new one when there is none that this version can use.
 
-        A file that is damaged or of another schema version is discarded: the views are folded again from the log.
+        A file that is damaged, of another schema version or of another retention is discarded: the views are folded
+        again from the log.
         """
         path = live_file(self.directory)
         if path is not None:
@@ -64,7 +68,7 @@ class LiveFiles:
 
     def open(self, path: Path) -> Instance:
         """Open a view file, locked down to folding and reading. Raises duckdb.Error."""
-        con = open_view(path)
+        con = open_view(path, self.recall_days)
         version = schema_version_of(con)
         if version != SCHEMA_VERSION:
             con.close()
@@ -74,8 +78,15 @@ class LiveFiles:
         except duckdb.Error:
             con.close()
             raise
+        instance = Instance(con, path, self._keyring)
+        if instance.bench.recall_days != self.recall_days:
+            kept = instance.bench.recall_days
+            con.close()
+            raise duckdb.InvalidInputException(
+                f"it keeps the detail of recalls for {kept or 'all'} days, this node for {self.recall_days or 'all'}"
+            )
         quack.prepare(con, self._admits)
-        return Instance(con, path, self._keyring)
+        return instance
 
     def serve(self, instance: Instance) -> None:
         """Serve a view to analysts, at the same address and token as before."""

@@ -67,7 +67,7 @@ def done_by(cursor: duckdb.DuckDBPyConnection, org: str, bulk_id: str) -> list[D
                 (e.data->'$.acl')::VARCHAR AS acl_after,
                 b.status, b.shared_with, b.writers, s.version_position AS now_position, n.change AS now_change,
                 n.event_id AS now_event
-            FROM of_bulk JOIN events AS e USING (position)
+            FROM of_bulk JOIN other_events AS e USING (position)
             JOIN knowledge_versions AS b ON b.valid_to = e.position AND b.org = e.org AND b.id = e.entity_id
             JOIN knowledge_state AS s ON s.org = e.org AND s.id = e.entity_id
             JOIN knowledge_versions AS n ON n.valid_from = s.version_position

@@ -78,7 +78,7 @@ def _found(
         ), served AS MATERIALIZED (
             SELECT m.born, r.position, {_day("r.time")} AS day,
                 m.everybody OR list_contains(m.readers, r.actor) AS counts
-            FROM recalls AS r JOIN m ON m.id = r.item_id WHERE r.org = ? AND {no_look("r.")}
+            FROM served_items AS r JOIN m ON m.id = r.item_id WHERE r.org = ? AND {no_look("r.")}
         ), judged AS MATERIALIZED (
             SELECT m.born, f.position, {_day("f.time")} AS day, f.verdict, m.harmful >= {LAST_VERDICTS} AS doubtful
             FROM feedback AS f JOIN m ON m.id = f.knowledge_id WHERE f.org = ? AND f.verdict <> 'confirmed'

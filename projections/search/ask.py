@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from typing import NamedTuple
 
 import duckdb
 import orjson
@@ -20,19 +21,18 @@ from projections.fold_kit.named_rows import named_rows
 from projections.fold_kit.sql_text import among
 from projections.fold_kit.visibility import read_by
 from projections.search.explained import explained
-from projections.search.match import Matches, Passages
-from projections.search.neighbours import neighbours, traces_of
+from projections.search.known import Known, item_then
+from projections.search.match import Matches, Passages, Weighed, weighed
+from projections.search.neighbours import neighbours
 from projections.search.placed import placed_by_scope
 from projections.search.policy import policy
-from projections.search.ranking import LENDING, Candidate, Ranked, Standing, cut, freshness, ordered, unfit
-from projections.search.remembered import Known, RememberedItems, read_passages
+from projections.search.ranking import LENDING, Candidate, Ranked, cut, freshness, ordered, unfit
+from projections.search.remembered import RememberedItems, read_passages
 from projections.vectors.embedding.weights import HASHED_VECTOR_WEIGHT
 from projections.vectors.feed import VectorFeed
 from projections.vectors.store.port import Found, Only, SearchOptions
-from projections.views.knowledge.ask import ITEM_COLUMNS, item_of, scopes_of
-from projections.views.knowledge.layers import layer_of
+from projections.views.knowledge.ask import ITEM_COLUMNS, item_of
 from projections.views.knowledge.lives import over_among
-from projections.views.knowledge.memory_fields import is_short
 from projections.views.scope_types.ask import priorities
 
 # Candidates of each path; at least twice as many as results. Measured with 20, 30 and 50: the same quality.
@@ -40,6 +40,7 @@ LEAST_CANDIDATES = 20
 RECENT = 5
 MOST_FLOORS = 1_000
 """Callers whose floor is remembered until an item changes."""
+_NO_SCORES = (None, None)
 _COUNTED_UPTO = 20_000
 """More items than this raise the floor no more."""
 
@@ -94,38 +95,36 @@ class Searcher:
         that match less than `min_match`, and items that `readable` does not return; the latter before ranking, so that
         they do not influence the relevance of others. Raises VectorProcessGone.
         """
-        hits = await self._hits(asked)
+        weights: list[Weighed] = []  # of the words, made while the vector process searches
+        hits = await self._hits(asked, lambda: weights.append(weighed(asked.query)))
         scores = {each.valid_from: (each.keyword, each.vector) for each in hits}
-        items = await self._items_of(asked, [each.valid_from for each in hits])
+        found = await self._items_of(asked, [each.valid_from for each in hits])
         beside: dict[str, list[tuple[str, bool]]] = {}
-        if asked.paths == "fused" and (traces := _traces_of_the_best(items, scores)):
-            items, beside = await self._with_neighbours(asked, items, traces)
+        if asked.paths == "fused" and (traces := _traces_of_the_best(found.items, scores)):
+            found, beside = await self._with_neighbours(asked, found, traces)
+        items = found.items
         if asked.readable is not None and items:
-            readable_ids = await asked.readable([item.standing().item_id for item in items])
-            items = [item for item in items if item.standing().item_id in readable_ids]
+            readable_ids = await asked.readable([item.item_id for item in items])
+            items = [item for item in items if item.item_id in readable_ids]
         now = datetime.now(UTC)
-        standings = [item.standing() for item in items]
         candidates = [
-            Candidate(
-                standing.item_id, item.at, *scores.get(item.at, (None, None)), freshness(standing.updated_at, now)
-            )
-            for item, standing in zip(items, standings, strict=True)
+            Candidate(item.item_id, item.at, *scores.get(item.at, _NO_SCORES), freshness(item.standing.updated_at, now))
+            for item in items
         ]
-        by_id = {standing.item_id: item for item, standing in zip(items, standings, strict=True)}
+        by_id = {item.item_id: item for item in items}
         read: dict[str, Passages] = {}
         matches = Matches(
-            asked.query,
+            weights[0] if weights else weighed(asked.query),
             read.__getitem__,
-            lambda item_id: scores.get(by_id[item_id].at, (None, None))[1],
+            lambda item_id: scores.get(by_id[item_id].at, _NO_SCORES)[1],
             meaning=self._feed.vector_weight > HASHED_VECTOR_WEIGHT,
         )
 
-        by_standing = {standing.item_id: standing for standing in standings}
-
         def why_not(each: Ranked) -> LeftOut | None:
-            if (fault := unfit(by_standing[each.item_id], asked.min_score)) is not None:
+            item = by_id[each.item_id]
+            if (fault := unfit(item.standing, asked.min_score)) is not None:
                 return fault
-            if asked.layers is not None and layer_of(by_id[each.item_id].shown()) not in asked.layers:
+            if asked.layers is not None and item.layer not in asked.layers:
                 return "other_layer"
             below = asked.min_match and matches.of(each.item_id, each.beside) < asked.min_match
             return "min_match" if below else None
@@ -133,10 +132,10 @@ class Searcher:
         priority = await self._priorities(asked.org, asked.visible)
         every_match = bool(asked.min_match) or asked.explain is not None
         if every_match:
-            read |= await self._read(items)
+            read |= await self._passages(items, found.then)
         considered = ordered(
             sorted(candidates, key=lambda each: (-(each.keyword or 0), each.version_position)),
-            by_standing,
+            {item.item_id: item.standing for item in items},
             asked.visible,
             vector_weight=self._feed.vector_weight,
             priority=priority,
@@ -144,16 +143,19 @@ class Searcher:
         )
         ranked = cut(considered, why_not, top_k=asked.top_k, priority=priority)
         if not every_match:
-            shown = {item_id: by_id[item_id] for each in ranked for item_id in (each.item_id, each.beside) if item_id}
-            read |= await self._read(list(shown.values()))
+            told = {item_id: by_id[item_id] for each in ranked for item_id in (each.item_id, each.beside) if item_id}
+            read |= await self._passages(list(told.values()), found.then)
+        shown = await self._shown([by_id[each.item_id] for each in ranked], found.then)
+        ranked = [each for each in ranked if each.item_id in shown]
         if asked.explain is not None:
+            every = await self._shown(items, found.then)
             asked.explain(
                 explained(
-                    considered,
+                    [each for each in considered if each.item_id in every],
                     ranked,
                     why_not=why_not,
                     match_of=lambda each: matches.of(each.item_id, each.beside),
-                    shown=lambda item_id: by_id[item_id].shown(),
+                    shown=every.__getitem__,
                     priority=priority,
                     vector_weight=self._feed.vector_weight,
                     policy=self.policy,
@@ -162,7 +164,7 @@ class Searcher:
         why = placed_by_scope(ranked)
         return [
             {
-                **by_id[each.item_id].shown(),
+                **shown[each.item_id],
                 "quality_score": each.quality,
                 "relevance": round(each.relevance, 6),
                 "match": matches.of(each.item_id, each.beside),
@@ -172,16 +174,19 @@ class Searcher:
             for each in ranked
         ]
 
-    async def _read(self, items: Sequence[Known | Then]) -> dict[str, Passages]:
+    async def _passages(self, items: Sequence[Known], then: Then) -> dict[str, Passages]:
         """The passages of items, by id."""
-        found = {item.standing().item_id: item for item in items}
         cache = self._cache()
-        of_known = await cache.passages([item for item in found.values() if isinstance(item, Known)])
-        then = {item.at: item.item for item in found.values() if isinstance(item, Then)}
-        of_then = await read_passages(then, cache.reading)
-        return {item_id: (of_known if isinstance(item, Known) else of_then)[item.at] for item_id, item in found.items()}
+        read = await cache.passages([item for item in items if item.at not in then])
+        read |= await read_passages({item.at: then[item.at] for item in items if item.at in then}, cache.reading)
+        return {item.item_id: read.get(item.at, ()) for item in items}
 
-    async def _hits(self, asked: Asked) -> list[Found]:
+    async def _shown(self, items: Sequence[Known], then: Then) -> dict[str, JsonObject]:
+        """Items as JSON, as the interfaces return them, by id; without those that an erasure has taken meanwhile."""
+        shown = {**then, **await self._cache().shown([item for item in items if item.at not in then])}
+        return {item.item_id: shown[item.at] for item in items if item.at in shown}
+
+    async def _hits(self, asked: Asked, meanwhile: Callable[[], None]) -> list[Found]:
         """What the paths of the vector process find."""
         if asked.paths == "recency":
             return []
@@ -194,7 +199,7 @@ class Searcher:
             dict(asked.only or {}),
             versions=asked.versions,
         )
-        answer = await self._feed.search(asked.query, options, asked.paths)
+        answer = await self._feed.search(asked.query, options, asked.paths, meanwhile)
         if answer.lacking is not None and asked.lacking is not None:
             reason = f"{answer.lacking}: the answer goes by words and freshness; see /health for the endpoint"
             asked.lacking(Degraded(part="embeddings", reason=reason, position=self._feed.applied))
@@ -210,35 +215,37 @@ class Searcher:
         """The name of the settings that rank."""
         return policy(self._feed.model)
 
-    async def _items_of(self, asked: Asked, positions: list[int]) -> Sequence[Known | Then]:
+    async def _items_of(self, asked: Asked, positions: list[int]) -> Items:
         """The items of these versions, and for the recency path the latest ones, without memories that are over."""
         recent = max(RECENT, asked.top_k) if asked.paths == "recency" else 0
-        items: Sequence[Known | Then]
+        found: Items
         if asked.as_of is not None or recent:
             only, wanted = asked.only or {}, list(asked.types or [])
             about = (asked.org, list(asked.visible), wanted, positions, asked.as_of, recent, only, asked.versions)
-            items = await self._view.ask(items_then, *about)
+            found = await self._view.ask(items_then, *about)
         else:
-            items = await self._cache().active(asked.org, positions)
-        if short := [item.standing().item_id for item in items if item.is_short]:
+            cache = self._cache()
+            found = Items(await cache.active(asked.org, positions), {})
+            cache.fill()
+        if short := [item.item_id for item in found.items if item.is_short]:
             moment = None if asked.as_of is not None else datetime.now(UTC)
             over = await self._view.ask(over_among, asked.org, short, moment, asked.as_of)
-            items = [item for item in items if item.standing().item_id not in over]
-        return items
+            found = found._replace(items=[item for item in found.items if item.item_id not in over])
+        return found
 
     async def _with_neighbours(
-        self, asked: Asked, items: Sequence[Known | Then], traces: Mapping[str, str]
-    ) -> tuple[Sequence[Known | Then], dict[str, list[tuple[str, bool]]]]:
+        self, asked: Asked, found: Items, traces: Mapping[str, str]
+    ) -> tuple[Items, dict[str, list[tuple[str, bool]]]]:
         """The items and those beside the best of them; and for each item, the ones that it stands beside."""
-        found = await self._view.ask(neighbours, asked.org, list(asked.visible), traces, asked.as_of)
-        here = {item.at for item in items}
-        others = await self._items_of(asked, sorted({each.at for each in found} - here))
+        others = await self._view.ask(neighbours, asked.org, list(asked.visible), traces, asked.as_of)
+        here = {item.at for item in found.items}
+        more = await self._items_of(asked, sorted({each.at for each in others} - here))
         versions = None if asked.versions is None else frozenset(asked.versions)
-        more = [item for item in others if _fits(item.shown(), asked) and (versions is None or item.at in versions)]
+        fit = [item for item in more.items if _fits(item, asked) and (versions is None or item.at in versions)]
         beside: dict[str, list[tuple[str, bool]]] = {}
-        for each in found:
+        for each in others:
             beside.setdefault(each.item_id, []).append((each.hit, each.follows))
-        return [*items, *more], beside
+        return Items([*found.items, *fit], {**found.then, **more.then}), beside
 
     def state(self) -> Hashable | None:
         """What results follow from beside the question: it is another one once an item, its readers or its vector has
@@ -288,48 +295,40 @@ class Searcher:
         await self._feed.wait_for(position, timeout)
 
 
-@dataclass(frozen=True, slots=True)
-class Then:
-    """An item as of a position: `at` is the position that made its version, `changed` its last change before."""
+Then = Mapping[int, JsonObject]
+"""Items that were read whole, as the interfaces return them, by the position that made their version."""
 
-    item: JsonObject
-    at: int
-    changed: datetime
 
-    @property
-    def is_short(self) -> bool:
-        """Whether it is a short memory, which may be over."""
-        return is_short(self.item)
+class Items(NamedTuple):
+    """Items that may be results; `then` has them whole where the search is as of a position, or by recency."""
 
-    def standing(self) -> Standing:
-        """The item's data for ranking."""
-        evaluation = self.item["eval"]
-        counts = (evaluation["score"], evaluation["helpful"], evaluation["harmful"])
-        return Standing(self.item["id"], *counts, scopes_of(self.item), self.changed, self.item["owner"])
-
-    def shown(self) -> JsonObject:
-        """The item as JSON, as the interfaces return it."""
-        return self.item
+    items: Sequence[Known]
+    then: Then
 
 
 def _traces_of_the_best(
-    items: Sequence[Known | Then], scores: Mapping[int, tuple[float | None, float | None]]
+    items: Sequence[Known], scores: Mapping[int, tuple[float | None, float | None]]
 ) -> dict[str, str]:
     """The traces of the items that the keyword path or, without a word in common, the vector path ranks best."""
+    if all(item.trace is None for item in items):
+        return {}
 
-    def placed(item: Known | Then) -> tuple[float, float]:
-        keyword, vector = scores.get(item.at, (None, None))
+    def placed(item: Known) -> tuple[float, float]:
+        keyword, vector = scores.get(item.at, _NO_SCORES)
         return -(keyword or 0.0), -(vector or 0.0)
 
     best = sorted(items, key=placed)[: 2 * LENDING]
-    return traces_of({item.standing().item_id: item.shown() for item in best})
+    return {item.item_id: item.trace for item in best if item.trace}
 
 
-def _fits(item: JsonObject, asked: Asked) -> bool:
+def _fits(item: Known, asked: Asked) -> bool:
     """Whether an item that the paths did not find has the types and fields that are asked for."""
     only = asked.only or {}
-    return (not asked.types or not set(asked.types).isdisjoint(item["types"])) and all(
-        not values or item[field] in values for field, values in only.items()
+    owners, labels = only.get("owner"), only.get("visibility")
+    return (
+        (not asked.types or not set(asked.types).isdisjoint(item.types))
+        and (not owners or item.standing.owner in owners)
+        and (not labels or item.visibility in labels)
     )
 
 
@@ -357,7 +356,7 @@ def items_then(
     recent: int,
     only: Only | None = None,
     versions: Sequence[int] | None = None,
-) -> list[Then]:
+) -> Items:
     """The items of these versions, and the `recent` latest items, as of a position (None: now).
 
     A version that the vector store still finds although the view has a newer one is left out.
@@ -384,14 +383,15 @@ def items_then(
             f" ORDER BY updated_at DESC, version_position DESC LIMIT {int(recent)})"
         )
     if not queries:
-        return []
+        return Items([], {})
     lists = "".join(
         f',"{name}":["VARCHAR"]' for name in ("visible", "wanted", *(f"only_{field}" for field in narrowed))
     )
     statement = f"""WITH params AS (
         SELECT unnest(from_json($1, '{{"tenant":"VARCHAR","versions":["BIGINT"]{lists}}}'))
     ) {" UNION ".join(queries)}"""
-    return [
-        Then(item_of(row), row["version_position"], datetime.fromtimestamp(row["updated_at"] / 1e6, UTC))
-        for row in named_rows(cursor, statement, [parameters])
-    ]
+    rows = [(row, item_of(row)) for row in named_rows(cursor, statement, [parameters])]
+    return Items(
+        [item_then(item, row["version_position"], org, row["updated_at"]) for row, item in rows],
+        {row["version_position"]: item for row, item in rows},
+    )

@@ -90,13 +90,13 @@ class Matches:
 
     def __init__(
         self,
-        query: str,
+        query: Weighed,
         passages_of: Callable[[str], Passages],
         cosine_of: Callable[[str], float | None],
         *,
         meaning: bool,
     ) -> None:
-        self._query = weighed(query)
+        self._query = query
         self._passages_of = passages_of
         self._cosine_of = cosine_of
         self._meaning = meaning

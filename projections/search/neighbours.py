@@ -12,7 +12,6 @@ from typing import NamedTuple
 import duckdb
 
 from kledger.contract.words import EVERYTHING
-from ledger.event import JsonObject
 from ledger.events.knowledge import KnowledgeSaved
 from projections.fold_kit.sql_text import among, text
 from projections.fold_kit.visibility import read_by
@@ -27,11 +26,6 @@ class Beside(NamedTuple):
     item_id: str
     hit: str
     follows: bool
-
-
-def traces_of(items: Mapping[str, JsonObject]) -> dict[str, str]:
-    """The trace that each of these items states in its source, of those that state one."""
-    return {item_id: trace for item_id, item in items.items() if (trace := item["source"].get("trace_id"))}
 
 
 def neighbours(

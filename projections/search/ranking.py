@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from itertools import islice
 from typing import Literal, NamedTuple
@@ -36,8 +36,7 @@ Beside = Mapping[str, Collection[tuple[str, bool]]]
 """For an item, those that it stands beside in a trace; True where it follows that one."""
 
 
-@dataclass(frozen=True, slots=True)
-class Candidate:
+class Candidate(NamedTuple):
     """An item found by at least one path. A score is None where that path did not find it.
 
     `version_position` is the position that made the version; `keyword` is a BM25 score (0 and up), `vector` a
@@ -75,8 +74,7 @@ class Parts(NamedTuple):
 NO_PARTS = Parts(0.0, 0.0, 0.0)
 
 
-@dataclass(frozen=True, slots=True)
-class Relevant:
+class Relevant(NamedTuple):
     """A candidate and its relevance, which is comparable within one search only: the sum of `parts` and of what the
     item `beside` it `lent`."""
 
@@ -87,8 +85,7 @@ class Relevant:
     lent: float = 0.0
 
 
-@dataclass(frozen=True, slots=True)
-class Ranked:
+class Ranked(NamedTuple):
     """A result: the item, the values that it was ordered by, and the scope through which the caller sees it.
 
     `beside` is the hit that lent it relevance, if one did (see `lend`); `parts` and `lent` add up to the relevance.
@@ -146,11 +143,14 @@ def ordered(
     """
     visible = frozenset(visible_scopes)
     # Filtered before fusion, so that invisible items do not influence the relevance of others.
-    scopes = {
-        standing.item_id: scope
-        for standing in standings.values()
-        if (scope := reading_scope(standing.scopes, standing.owner, visible, priority)) is not None
-    }
+    read_through: dict[tuple[tuple[str, ...], str], str | None] = {}  # most items share theirs with others
+    scopes: dict[str, str] = {}
+    for standing in standings.values():
+        readers = (tuple(standing.scopes), standing.owner)
+        if readers not in read_through:
+            read_through[readers] = reading_scope(*readers, visible, priority)
+        if (scope := read_through[readers]) is not None:
+            scopes[standing.item_id] = scope
     results = []
     fused = fuse((c for c in candidates if c.item_id in scopes), vector_weight=vector_weight)
     for each in lend(fused, beside or {}):
@@ -225,7 +225,7 @@ def lend(relevant: Sequence[Relevant], beside: Beside) -> list[Relevant]:
         ]
         share, lender = max(shares, default=(0.0, ""))
         if share > 0:
-            lent.append(replace(each, relevance=each.relevance + share, beside=lender, lent=share))
+            lent.append(each._replace(relevance=each.relevance + share, beside=lender, lent=share))
         else:
             lent.append(each)
     return sorted(lent, key=lambda each: -each.relevance)

@@ -1,190 +1,200 @@
 """Cache of items for searches, so that a search queries the view only for what has changed.
 
-A version is immutable, and the state of its item changes only when an event about an item is folded. Measured at 9,000
-items: querying the view takes 2 ms a search, the cache 0.1 ms.
+A version is immutable, and the state of its item changes only when an event about an item is folded. What ranks an item
+is kept apart from its texts, and for ten times as many.
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from datetime import UTC, datetime
-from typing import NamedTuple
 
 import duckdb
+import orjson
 
+from kledger.contract.errors import LedgerError
 from ledger.event import JsonObject
 from projections.engine.view import View
-from projections.fold_kit.named_rows import named_rows
 from projections.fold_kit.sql_text import among
+from projections.search.known import Known, Shared, State, known, states, texts, texts_of_few
 from projections.search.match import Passages, passages
-from projections.search.ranking import Standing
-from projections.views.knowledge.ask import ITEM_COLUMNS, item_of, rfc3339, scopes_of
-from projections.views.knowledge.evidence import confidence
-from projections.views.knowledge.memory_fields import is_short
-from projections.views.knowledge.tables import MADE
 
-MOST = 20_000
-"""Capacity, in versions."""
+MOST = 100_000
+"""Capacity, in items without their texts: some 0.7 KB each."""
+MOST_TEXTS = 48 << 20
+"""Capacity for versions with their texts, in bytes."""
+MOST_PASSAGES = 20_000
+"""Capacity for the terms of versions, in versions: some 1 KB each."""
+FEW, LARGE = 8, 30_000
+"""So few versions are read one by one in one statement, of a log of more than so many events."""
+FILLED_AT_ONCE = 1_000
+"""Items that are read in one question where all are read: some 10 ms."""
+_REST_SECONDS = 0.01
+MOST_CHANGES = 20_000
+"""Changed items that are read to refresh the cache; where there are more, it begins anew."""
 READ_AT_ONCE = 10_000
 """Characters whose terms are made on the event loop: a few milliseconds."""
-
-
-class State(NamedTuple):
-    """An item's present state, from its row of `knowledge_state`."""
-
-    org: str
-    id: str
-    at: int
-    """The position that made the present version."""
-    status: str
-    helpful: int
-    harmful: int
-    position: int
-    updated_us: int
-    supporting: int
-    opposing: int
-
-
-_STATE = "org, id, version_position, status, helpful, harmful, position, epoch_us(updated_at), supporting, opposing"
-Content = tuple[JsonObject, Sequence[str]]
-"""A version as JSON, as the interfaces return an item, and the scopes and ACL entities that may read it."""
-
-
-@dataclass(frozen=True, slots=True)
-class Known:
-    """An active item: its present version as JSON, its scopes and ACL, and its state."""
-
-    version: JsonObject
-    scopes: Sequence[str]
-    state: State
-
-    @property
-    def at(self) -> int:
-        """The position that made the version."""
-        return self.state.at
-
-    @property
-    def is_short(self) -> bool:
-        """Whether it is a short memory, which may be over."""
-        return is_short(self.version)
-
-    def standing(self) -> Standing:
-        """The item's data for ranking."""
-        state = self.state
-        changed = datetime.fromtimestamp(state.updated_us / 1e6, UTC)
-        counts = (self.version["eval"]["score"], state.helpful, state.harmful)
-        return Standing(state.id, *counts, self.scopes, changed, self.version["owner"])
-
-    def shown(self) -> JsonObject:
-        """The item as JSON, as the interfaces return it."""
-        state, initial = self.state, self.version["eval"]
-        evaluation = {
-            **initial,
-            "helpful": state.helpful,
-            "harmful": state.harmful,
-            "confidence": confidence(initial["confidence"], state.supporting, state.opposing),
-        }
-        return {
-            **self.version,
-            "eval": evaluation,
-            "position": state.position,
-            "updated_at": rfc3339(state.updated_us),
-        }
 
 
 class RememberedItems:
     """Cache of one view file's items. Its methods belong to one event loop; the file is read on a reader thread."""
 
-    def __init__(self, view: View, most: int = MOST) -> None:
+    def __init__(self, view: View, most: int = MOST, most_texts: int = MOST_TEXTS) -> None:
         self._view = view
         self._most = most
+        self._most_texts = most_texts
+        self._filling: asyncio.Task[None] | None = None
         self._turn = asyncio.Lock()
         self.instance = view.instance
         """The view file; once it has been replaced, the cache must not be used any more."""
         self._upto = view.instance.position
-        self._contents: OrderedDict[int, Content] = OrderedDict()
-        self._states: OrderedDict[int, State] = OrderedDict()
+        self._known: OrderedDict[int, Known] = OrderedDict()
         self._current: dict[tuple[str, str], int] = {}
+        self._texts: OrderedDict[int, bytes] = OrderedDict()
+        self._bytes = 0
         self._passages: OrderedDict[int, Passages] = OrderedDict()
+        self._shared: Shared = {}
         self.reading = asyncio.Lock()
         """Held while long texts are read: whoever asks for many of them takes one thread."""
 
     async def active(self, org: str, positions: Sequence[int]) -> list[Known]:
         """Those of the versions made at these positions that are current, active, and of this tenant."""
-        states = self._cached(positions)
-        if len(states) < len(positions):
+        items = self._cached(positions)
+        if len(items) < len(positions):
             async with self._turn:
-                states = await self._refreshed(positions)
-        active = [state for state in states if state.status == "active" and state.org == org]
-        contents = {state.at: content for state in active if (content := self._contents.get(state.at)) is not None}
-        if missing := [state.at for state in active if state.at not in contents]:
-            contents |= await self._load(f"valid_from IN ({among(missing)})")
-        return [Known(*contents[state.at], state) for state in active if state.at in contents]
+                items = await self._refreshed(positions)
+        return [each for each in items if each.status == "active" and each.org == org]
 
     async def learn(self, after: int, upto: int) -> None:
-        """Preload the versions made between two positions, up to the cache's capacity."""
-        await self._load(
-            f"valid_from > {int(after)} AND valid_from <= {int(upto)} AND valid_to IS NULL "
-            f"ORDER BY valid_from DESC LIMIT {self._most}"
-        )
+        """Preload the items whose versions were made between two positions, up to the cache's capacity."""
+        await self._load(after, upto)
+        made = f"valid_from > {int(after)} AND valid_from <= {int(upto)} AND valid_to IS NULL"
+        self._hold(await self._view.ask(texts, f"{made} ORDER BY valid_from DESC LIMIT {self._most}"))
+
+    def fill(self) -> None:
+        """Begin to load the latest items of the file, up to the cache's capacity; once."""
+        if self._filling is None:
+            self._filling = asyncio.create_task(self._fill(self.instance.position), name="searched-items-fill")
+
+    async def _fill(self, upto: int) -> None:
+        width = FILLED_AT_ONCE
+        # What fails here is loaded by the search that needs it, which says why it cannot be.
+        with contextlib.suppress(LedgerError, duckdb.Error, RuntimeError):
+            while upto > 0 and len(self._known) < self._most and self.instance is self._view.instance:
+                after = max(0, upto - width)
+                if await self._load(after, upto) < FILLED_AT_ONCE // 2:  # most of the log is about something else
+                    width *= 2
+                upto = after
+                await asyncio.sleep(_REST_SECONDS)
+
+    async def _load(self, after: int, upto: int) -> int:
+        async with self._turn:  # a state that is read before a refresh must not be kept after it
+            await self._refresh()
+            items = await self._ask(
+                f"v.valid_from > {int(after)} AND v.valid_from <= {int(upto)} AND v.valid_to IS NULL "
+                f"ORDER BY v.valid_from DESC LIMIT {self._most}"
+            )
+            self._keep(items)
+        return len(items)
+
+    async def shown(self, items: Sequence[Known]) -> dict[int, JsonObject]:
+        """The items as JSON, as the interfaces return them, by the position of their version."""
+        made = await self._read([item.at for item in items])
+        return {item.at: item.shown(version) for item in items if (version := made.get(item.at)) is not None}
 
     async def passages(self, items: Sequence[Known]) -> dict[int, Passages]:
         """The terms of each item's passages, by which it is matched, by the position of its version."""
         found = {each.at: kept for each in items if (kept := self._passages.get(each.at)) is not None}
-        made = await read_passages({each.at: each.version for each in items if each.at not in found}, self.reading)
-        self._passages.update(made)
-        while len(self._passages) > self._most:
-            self._passages.popitem(last=False)
-        return found | made
+        if missing := [each.at for each in items if each.at not in found]:
+            made = await read_passages(await self._read(missing), self.reading)
+            self._passages.update(made)
+            while len(self._passages) > MOST_PASSAGES:
+                self._passages.popitem(last=False)
+            found |= made
+        return found
 
-    def _cached(self, positions: Sequence[int]) -> list[State]:
-        """The cached states of these versions; none if any item has changed since the cache was filled."""
+    def _cached(self, positions: Sequence[int]) -> list[Known]:
+        """The cached items of these versions; none if any item has changed since the cache was filled."""
         if self.instance.items_position > self._upto:
             return []
-        return [state for at in positions if (state := self._states.get(at)) is not None]
+        kept = self._known
+        return [kept[at] for at in positions if at in kept]
 
-    async def _refreshed(self, positions: Sequence[int]) -> list[State]:
-        """Refresh the cache with all changed items; returns the states of those versions that are still current."""
-        folded = self.instance.items_position
-        if folded > self._upto:
-            changed = await self._view.ask(
-                _states, f"position > {self._upto} ORDER BY position DESC LIMIT {self._most}"
-            )
-            if len(changed) == self._most:  # there may be more changes than were read
-                self._states.clear()
-                self._current.clear()
-            self._keep(changed)
-            self._upto = folded
-        known = {at: state for at in positions if (state := self._states.get(at)) is not None}
-        if missing := [at for at in positions if at not in known]:
-            states = await self._view.ask(_states, f"version_position IN ({among(missing)})")
-            self._keep(states)
-            known |= {state.at: state for state in states}
-        return [known[at] for at in positions if at in known]
+    async def _refreshed(self, positions: Sequence[int]) -> list[Known]:
+        """Refresh the cache with all changed items; returns those of these versions that are still current."""
+        await self._refresh()
+        found = {at: item for at in positions if (item := self._known.get(at)) is not None}
+        if missing := [at for at in positions if at not in found]:
+            slots = among(missing)
+            items = await self._ask(f"s.version_position IN ({slots}) AND v.valid_from IN ({slots})")
+            self._keep(items)
+            found |= {item.at: item for item in items}
+        return [found[at] for at in positions if at in found]
 
-    def _keep(self, states: Sequence[State]) -> None:
-        """Store present states, and evict the versions that they replace."""
+    async def _refresh(self) -> None:
+        folded, most = self.instance.items_position, min(self._most, MOST_CHANGES)
+        if folded <= self._upto:
+            return
+        changed = await self._view.ask(states, f"s.position > {self._upto} ORDER BY s.position DESC LIMIT {most}")
+        if len(changed) == most:  # there may be more changes than were read
+            self._known.clear()
+            self._current.clear()
+        self._change(changed)
+        self._upto = folded
+
+    def _change(self, states: Sequence[State]) -> None:
+        """Apply present states to the items that are kept, and evict versions that were replaced."""
         for state in states:
-            item = (state.org, state.id)
-            before = self._current.get(item, state.at)
-            if before != state.at:
-                del self._states[before]
-                self._contents.pop(before, None)
-                self._passages.pop(before, None)
-            self._states[state.at], self._current[item] = state, state.at
-        while len(self._states) > self._most:
-            _, oldest = self._states.popitem(last=False)
-            del self._current[oldest.org, oldest.id]
+            at = self._current.get((state.org, state.id))
+            if at == state.at:
+                self._known[at] = self._known[at].in_state(state)
+            elif at is not None:
+                self._forget(at)
 
-    async def _load(self, where: str) -> dict[int, Content]:
-        loaded = await self._view.ask(_contents, where)
-        self._contents.update(loaded)
-        while len(self._contents) > self._most:
-            self._contents.popitem(last=False)
-        return loaded
+    def _keep(self, items: Sequence[Known]) -> None:
+        """Store items in their present state, and evict the versions that they replace."""
+        for item in items:
+            before = self._current.get((item.org, item.item_id), item.at)
+            if before != item.at:
+                self._forget(before)
+            self._known[item.at] = item
+            self._current[item.org, item.item_id] = item.at
+        while len(self._known) > self._most:
+            _, oldest = self._known.popitem(last=False)
+            del self._current[oldest.org, oldest.item_id]
+
+    def _forget(self, at: int) -> None:
+        item = self._known.pop(at)
+        del self._current[item.org, item.item_id]
+        self._bytes -= len(self._texts.pop(at, b""))
+        self._passages.pop(at, None)
+
+    async def _ask(self, where: str) -> list[Known]:
+        if len(self._shared) > self._most:
+            self._shared.clear()
+        return await self._view.ask(known, where, self._shared)
+
+    async def _read(self, positions: Sequence[int]) -> dict[int, JsonObject]:
+        """The versions made at these positions, as they were made."""
+        found = {at: text for at in positions if (text := self._texts.get(at)) is not None}
+        if missing := [at for at in positions if at not in found]:
+            if len(missing) <= FEW and self.instance.position > LARGE:
+                read = await self._view.ask(texts_of_few, missing)
+            else:
+                read = await self._view.ask(texts, f"valid_from IN ({among(missing)})")
+            self._hold(read)
+            found |= read
+        return {at: orjson.loads(text) for at, text in found.items()}
+
+    def _hold(self, read: Mapping[int, bytes]) -> None:
+        for at, text in read.items():
+            self._bytes += len(text) - len(self._texts.get(at, b""))
+            self._texts[at] = text
+        while self._bytes > self._most_texts:
+            _, oldest = self._texts.popitem(last=False)
+            self._bytes -= len(oldest)
 
 
 async def read_passages(versions: Mapping[int, JsonObject], reading: asyncio.Lock) -> dict[int, Passages]:
@@ -197,13 +207,3 @@ async def read_passages(versions: Mapping[int, JsonObject], reading: asyncio.Loc
         return {at: passages(*text) for at, text in texts.items()}
     async with reading:
         return {at: await asyncio.to_thread(passages, *text) for at, text in texts.items()}
-
-
-def _states(cursor: duckdb.DuckDBPyConnection, where: str) -> list[State]:
-    return list(map(State._make, cursor.execute(f"SELECT {_STATE} FROM knowledge_state WHERE {where}").fetchall()))
-
-
-def _contents(cursor: duckdb.DuckDBPyConnection, where: str) -> dict[int, Content]:
-    rows = named_rows(cursor, f"SELECT {ITEM_COLUMNS} FROM {MADE} WHERE {where}")
-    items = [(row["version_position"], item_of(row)) for row in rows]
-    return {at: (item, scopes_of(item)) for at, item in items}

@@ -128,7 +128,7 @@ def absorbed_by(cursor: duckdb.DuckDBPyConnection, org: str, slim: str) -> dict[
         """SELECT v.id, v.version, EXISTS (
                FROM events AS r WHERE r.org = e.org AND r.type = 'knowledge.reverted' AND r.entity_id = e.entity_id
                    AND (r.data->>'cause') = ?)
-           FROM events AS e JOIN knowledge_versions AS v ON v.valid_from = e.position
+           FROM other_events AS e JOIN knowledge_versions AS v ON v.valid_from = e.position
            WHERE e.org = ? AND e.type = 'knowledge.absorbed' AND (e.data->>'slim') = ?""",
         [slim, org, slim],
     ).fetchall()

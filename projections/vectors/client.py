@@ -9,7 +9,7 @@ import os
 import signal
 import sys
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -20,7 +20,7 @@ from kledger.contract.errors import LedgerError, ServiceFailed
 from ledger.runtime.private import child_environment
 from projections.vectors.errors import EmbeddingFailed, VectorProcessGone, VectorsDamaged, VectorStoreFailed
 from projections.vectors.store.port import Awaiting, Found, SearchOptions
-from projections.vectors.wire import Change, Frame, Paths, Settings, Store, change_frame, pack, receive, settings_frame
+from projections.vectors.wire import Change, Frame, Paths, Settings, Store, Unpacked, change_frame, pack, settings_frame
 
 log = structlog.get_logger(__name__)
 
@@ -28,6 +28,7 @@ _ROOT = Path(__file__).parents[2]
 START_SECONDS = 60.0
 _END_SECONDS = 30.0
 _STDERR_LINES = 20
+_READ_AT_ONCE = 1 << 16
 _BUS_ERROR = ", a bus error: its disk is full"  # writing to a memory-mapped file on a full disk raises SIGBUS
 _ERRORS: dict[str, type[LedgerError]] = {
     kind.code: kind
@@ -98,12 +99,17 @@ class VectorClient:
         """Whether the process is running and its answers are read."""
         return self._process.returncode is None and not self._reading.done()
 
-    async def answer(self, query: str, options: SearchOptions, paths: Paths = "fused") -> Answer:
+    async def answer(
+        self, query: str, options: SearchOptions, paths: Paths = "fused", meanwhile: Callable[[], None] | None = None
+    ) -> Answer:
         """The best versions of each path, best keyword score first (see `port.VectorStore.search`).
 
-        `paths` "keyword" searches by words only, "vector" by the dense vector only.
+        `paths` "keyword" searches by words only, "vector" by the dense vector only. `meanwhile` is called while the
+        process searches.
         """
-        result = await self._ask("search", query=query, options=options, paths=paths)
+        number = next(self._ids)
+        frame = {"id": number, "do": "search", "query": query, "options": options, "paths": paths}
+        result = await self._exchange(number, frame, meanwhile)
         return Answer([Found(*row) for row in result["found"]], result["lacking"])
 
     async def index(self, changes: Sequence[Change], *, after: int, checkpoint: int) -> int:
@@ -183,7 +189,7 @@ class VectorClient:
         number = next(self._ids)
         return await self._exchange(number, {"id": number, "do": verb, **arguments})
 
-    async def _exchange(self, number: int, frame: Frame) -> Any:
+    async def _exchange(self, number: int, frame: Frame, meanwhile: Callable[[], None] | None = None) -> Any:
         if not self.running or self._process.stdin is None:
             raise self._gone()
         answer: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
@@ -191,6 +197,8 @@ class VectorClient:
         try:
             self._process.stdin.write(pack(frame))
             await self._process.stdin.drain()
+            if meanwhile is not None:
+                meanwhile()
             return await answer
         except (ConnectionError, RuntimeError):  # uvloop raises RuntimeError for a closed pipe
             raise self._gone() from None
@@ -198,21 +206,25 @@ class VectorClient:
             self._waiting.pop(number, None)
 
     async def _read_answers(self) -> None:
-        stream = self._process.stdout
+        stream, unpacked = self._process.stdout, Unpacked()
         try:
-            while stream is not None and (frame := await receive(stream)) is not None:
-                answer = self._waiting.get(frame["id"])
-                if answer is None or answer.done():
-                    continue  # the request was cancelled
-                if "error" in frame:
-                    answer.set_exception(_error(frame["error"]))
-                else:
-                    answer.set_result(frame["ok"])
+            while stream is not None and (data := await stream.read(_READ_AT_ONCE)):
+                for frame in unpacked.more(data):
+                    self._take(frame)
         finally:
             for answer in self._waiting.values():
                 if not answer.done():
                     answer.set_exception(self._gone())
                     answer.exception()  # marks it as retrieved: no warning where nobody awaits it
+
+    def _take(self, frame: Frame) -> None:
+        answer = self._waiting.get(frame["id"])
+        if answer is None or answer.done():
+            return  # the request was cancelled
+        if "error" in frame:
+            answer.set_exception(_error(frame["error"]))
+        else:
+            answer.set_result(frame["ok"])
 
     async def _read_stderr(self) -> None:
         stream = self._process.stderr

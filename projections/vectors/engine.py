@@ -1,14 +1,14 @@
-"""Engine of the vector process: schedules searches and indexing on one store, with priority for searches.
+"""Engine of the vector process: searches and indexing on one store, with priority for searches.
 
-Indexing works in slices of a few milliseconds, and all waiting searches are answered between two of them. While there
-are searches, indexing also pauses after each slice for twice as long as the slice took.
+Everything on the store of this process happens in one thread, so a search needs no turn: it is answered as it is read.
+Indexing works in slices of a few milliseconds, and what has arrived is read between two of them. While there are
+searches, indexing also pauses after each slice for twice as long as the slice took.
 """
 
 from __future__ import annotations
 
 import asyncio
 import time
-from collections import deque
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from functools import partial
 from typing import Any, TypeVar
@@ -36,14 +36,13 @@ T = TypeVar("T")
 
 
 class Engine:
-    """One store, its embedder, and a queue of searches and writes, which `run` works through."""
+    """One store, its embedder, and a queue of writes, which `run` works through; searches are answered between them."""
 
     def __init__(self, store: VectorStore, embedder: Embedder, queries: QueryEmbedder | None = None) -> None:
         self._store = store
         self._embedder = embedder
         self._queries = queries
         self._awaiting = 0 if queries is None else store.count_awaiting()
-        self._searches: deque[Callable[[], None]] = deque()
         self._writes: asyncio.Queue[Callable[[], Awaitable[None]]] = asyncio.Queue()
         self._work = asyncio.Event()
         self._last_search = float("-inf")
@@ -52,30 +51,33 @@ class Engine:
         self._applied = self._durable = store.checkpoint()
         self._pending = 0
 
+    @property
+    def finds_at_once(self) -> bool:
+        """Whether a search waits for nothing: neither for the vector of its query nor for a server."""
+        return self._queries is None and not self._store.waits_on_network
+
+    def found(self, query: str, options: SearchOptions, paths: Paths, dense: Vector | None = None) -> list[Found]:
+        """See `port.VectorStore.search`; `dense`: the query, where a model makes the vectors. Raises VectorsDamaged."""
+        self._last_search = time.monotonic()
+        return self._store.search(
+            options,
+            dense=self._query_vector(query, paths) if self._queries is None else dense,
+            sparse=None if paths == "vector" else query_terms(query, words_only=paths == "keyword"),
+        )
+
     async def search(
         self, query: str, options: SearchOptions, paths: Paths = "fused"
     ) -> tuple[list[Found], str | None]:
-        """See `port.VectorStore.search`; and why dense vectors were not used for all hits. Raises VectorStoreFailed."""
+        """The same, for every kind of store and of vectors; and why dense vectors were not used for all hits."""
         self._last_search = time.monotonic()
         dense: Vector | None = None
         lacking: str | None = None
         if paths != "keyword" and self._queries is not None:
             dense, lacking = await self._queries.vector(query)  # awaited here, so that others are served meanwhile
             lacking = lacking or self._behind()
-
-        def ask() -> list[Found]:
-            return self._store.search(
-                options,
-                dense=self._query_vector(query, paths) if self._queries is None else dense,
-                sparse=None if paths == "vector" else query_terms(query, words_only=paths == "keyword"),
-            )
-
         if self._store.waits_on_network:
-            return await asyncio.to_thread(ask), lacking
-        done: asyncio.Future[list[Found]] = asyncio.get_running_loop().create_future()
-        self._searches.append(lambda: _resolve(done, ask))
-        self._work.set()
-        return await done, lacking
+            return await asyncio.to_thread(self.found, query, options, paths, dense), lacking
+        return self.found(query, options, paths, dense), lacking
 
     def _behind(self) -> str | None:
         if not self._awaiting or time.monotonic() - self._behind_since < USUAL_SECONDS:
@@ -186,9 +188,8 @@ class Engine:
         }
 
     async def run(self) -> None:
-        """Process searches and writes until cancelled."""
+        """Process writes until cancelled."""
         while True:
-            await self._serve_searches()
             if not self._writes.empty():
                 await self._writes.get_nowait()()
             elif self._applied > self._durable:
@@ -196,7 +197,7 @@ class Engine:
             else:
                 await self._work.wait()
             self._work.clear()
-            if self._searches or not self._writes.empty():
+            if not self._writes.empty():
                 self._work.set()
 
     async def close(self) -> None:
@@ -264,23 +265,13 @@ class Engine:
             self._store.upsert(points)
 
     async def _rest(self, worked: float) -> None:
-        await self._serve_searches()
-        if not self._searched_recently():
-            return
-        rested_at = time.monotonic() + worked * REST_FACTOR
-        while (left := rested_at - time.monotonic()) > 0:
-            if not await self._work_within(left):
-                return
-            await self._serve_searches()
+        """Let the searches that wait be answered, and leave time for the next ones."""
+        await asyncio.sleep(0)
+        if self._searched_recently():
+            await asyncio.sleep(worked * REST_FACTOR)
 
     def _searched_recently(self) -> bool:
         return time.monotonic() - self._last_search < SEARCHED_RECENTLY_SECONDS
-
-    async def _serve_searches(self) -> None:
-        await asyncio.sleep(0)  # let requests that have arrived be read
-        while self._searches:
-            self._searches.popleft()()
-            await asyncio.sleep(0)
 
     async def _flush_when_due(self) -> None:
         left = CHECKPOINT_SECONDS - (time.monotonic() - self._checkpointed)
@@ -289,7 +280,7 @@ class Engine:
         await self._flush()
 
     async def _work_within(self, seconds: float) -> bool:
-        """Whether a search or a write arrives within this time."""
+        """Whether a write arrives within this time."""
         self._work.clear()
         try:
             async with asyncio.timeout(seconds):
@@ -322,12 +313,3 @@ class Engine:
         if not isinstance(self._embedder, HashedEmbedder):
             raise VectorStoreFailed(f"{self._embedder.model} gave no vectors before they were stored")
         return self._embedder
-
-
-def _resolve(done: asyncio.Future[T], ask: Callable[[], T]) -> None:
-    if done.done():  # the search was cancelled
-        return
-    try:
-        done.set_result(ask())
-    except Exception as error:  # raised in the caller of the search
-        done.set_exception(error)

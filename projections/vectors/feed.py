@@ -270,7 +270,9 @@ class VectorFeed:
             raise VectorProcessGone("the vector process is not started yet")
         return self._client
 
-    async def search(self, query: str, options: SearchOptions, paths: Paths) -> Answer:
+    async def search(
+        self, query: str, options: SearchOptions, paths: Paths, meanwhile: Callable[[], None] | None = None
+    ) -> Answer:
         """See VectorClient.answer; waits up to a limit while the process restarts.
 
         A restarted process may have lost what was not durable: until it has been fed that again, an answer would lack
@@ -280,7 +282,7 @@ class VectorFeed:
         while True:
             client = await self._until_whole(failed)
             try:
-                return await client.answer(query, options, paths)
+                return await client.answer(query, options, paths, meanwhile)
             except VectorProcessGone:
                 if failed is not None:
                     raise
@@ -308,13 +310,17 @@ class VectorFeed:
         return self._running()
 
     async def until_started(self, within: float) -> None:
-        """Return once the process runs; a node does not wait for it where vectors are on disk.
+        """Return once the process runs; a node does not wait for it where vectors are on disk, or after its end.
 
         Raises VectorProcessGone where it does not come within so many seconds.
         """
+
+        def running() -> bool:
+            return self.trouble is not None or (self._client is not None and self._client.running)
+
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(within):
-                await self._view.until(lambda: self._client is not None or self.trouble is not None)
+                await self._view.until(running)
         self._running()
 
     async def status(self) -> dict[str, Any]:

@@ -14,6 +14,7 @@ import logging
 import os
 import signal
 import sys
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -28,17 +29,53 @@ from projections.vectors.embedding.queries import QueryEmbedder
 from projections.vectors.engine import Engine
 from projections.vectors.errors import EmbeddingFailed
 from projections.vectors.store.edge import EdgeStore
-from projections.vectors.store.port import SearchOptions, VectorStore
-from projections.vectors.wire import Frame, KeptAt, Settings, Store, pack, read_change, read_settings, receive
+from projections.vectors.store.port import Found, SearchOptions, VectorStore
+from projections.vectors.wire import Frame, KeptAt, Settings, Store, Unpacked, pack, read_change, read_settings
 
 log = logging.getLogger("projections.vectors.process")  # as a program it has another name
 
 _QUERY_SECONDS = 5.0  # a query's embedding that misses the deadline may still arrive, and is stored then
 
 
-async def serve(requests: asyncio.StreamReader, answers: asyncio.StreamWriter) -> None:
+class Requests(asyncio.Protocol):
+    """The requests of a stream, as they come."""
+
+    def __init__(self) -> None:
+        self._unpacked = Unpacked()
+        self._take: Callable[[Frame], None] | None = None
+        self._came: asyncio.Queue[Frame | None] = asyncio.Queue()
+        self.ended = asyncio.Event()
+        """No more come, or none is wanted."""
+
+    async def first(self) -> Frame | None:
+        """The first one; None where the stream ends before."""
+        return await self._came.get()
+
+    def hand_to(self, take: Callable[[Frame], None]) -> None:
+        """Have all that follow taken as they are read."""
+        self._take = take
+        while not self._came.empty():
+            if (frame := self._came.get_nowait()) is not None:
+                take(frame)
+
+    def data_received(self, data: bytes) -> None:
+        """What came."""
+        try:
+            for frame in self._unpacked.more(data):
+                self._came.put_nowait(frame) if self._take is None else self._take(frame)
+        except InvalidPayload as error:
+            log.error("what the node sends cannot be read: %s", error.message)
+            self.connection_lost(None)
+
+    def connection_lost(self, _: Exception | None) -> None:
+        """The parent has exited, or closed the stream."""
+        self._came.put_nowait(None)
+        self.ended.set()
+
+
+async def serve(requests: Requests, answers: asyncio.StreamWriter) -> None:
     """Answer requests until their stream ends."""
-    first = await receive(requests)
+    first = await requests.first()
     if first is None:
         return
     async with contextlib.AsyncExitStack() as open_until_the_end:
@@ -52,7 +89,7 @@ async def serve(requests: asyncio.StreamReader, answers: asyncio.StreamWriter) -
         await _converse(engine, requests, answers)
 
 
-async def _converse(engine: Engine, requests: asyncio.StreamReader, answers: asyncio.StreamWriter) -> None:
+async def _converse(engine: Engine, requests: Requests, answers: asyncio.StreamWriter) -> None:
     working = asyncio.create_task(engine.run())
     listening = asyncio.create_task(_listen(engine, requests, answers))
     try:
@@ -66,16 +103,22 @@ async def _converse(engine: Engine, requests: asyncio.StreamReader, answers: asy
     await engine.close()
 
 
-async def _listen(engine: Engine, requests: asyncio.StreamReader, answers: asyncio.StreamWriter) -> None:
+async def _listen(engine: Engine, requests: Requests, answers: asyncio.StreamWriter) -> None:
     under_way: set[asyncio.Task[None]] = set()
+
+    def take(frame: Frame) -> None:
+        if frame.get("do") == "search" and engine.finds_at_once:
+            _find(engine, frame, answers)
+            return
+        task = asyncio.create_task(_handle(engine, frame, answers))
+        under_way.add(task)
+        task.add_done_callback(under_way.discard)
+        if frame.get("do") == "close":
+            task.add_done_callback(lambda _: requests.ended.set())
+
     try:
-        while (frame := await receive(requests)) is not None:
-            task = asyncio.create_task(_handle(engine, frame, answers))
-            under_way.add(task)
-            task.add_done_callback(under_way.discard)
-            if frame.get("do") == "close":
-                await task
-                return
+        requests.hand_to(take)
+        await requests.ended.wait()
     finally:
         left = list(under_way)
         for task in left:
@@ -83,24 +126,41 @@ async def _listen(engine: Engine, requests: asyncio.StreamReader, answers: async
         await asyncio.gather(*left, return_exceptions=True)
 
 
+def _find(engine: Engine, frame: Frame, answers: asyncio.StreamWriter) -> None:
+    """Answer a search that waits for nothing where it is read: a task and a turn for it took as long as its engine."""
+    try:
+        hits = engine.found(frame["query"], SearchOptions(**frame["options"]), frame["paths"])
+        answer: Frame = {"id": frame["id"], "ok": _found(hits, None)}
+    except Exception as error:
+        answer = _failed(frame, error)
+    with contextlib.suppress(ConnectionError):  # as in `_answer`
+        answers.write(pack(answer))
+
+
 async def _handle(engine: Engine, frame: Frame, answers: asyncio.StreamWriter) -> None:
     try:
         answer: Frame = {"id": frame["id"], "ok": await _do(engine, frame)}
-    except LedgerError as error:
-        answer = {"id": frame["id"], "error": _fault(error)}
     except Exception as error:
-        log.exception("the request %r failed", frame.get("do"))
-        answer = {"id": frame["id"], "error": _fault(ServiceFailed(f"the vector process failed: {error!r}"))}
+        answer = _failed(frame, error)
     await _answer(answers, answer)
+
+
+def _failed(frame: Frame, error: Exception) -> Frame:
+    if not isinstance(error, LedgerError):
+        log.error("the request %r failed", frame.get("do"), exc_info=error)
+        error = ServiceFailed(f"the vector process failed: {error!r}")
+    return {"id": frame["id"], "error": _fault(error)}
+
+
+def _found(hits: Sequence[Found], lacking: str | None) -> Frame:
+    return {"found": [tuple(hit) for hit in hits], "lacking": lacking}
 
 
 async def _do(engine: Engine, frame: Frame) -> Any:
     verb, given = frame.get("do"), {key: value for key, value in frame.items() if key not in ("id", "do")}
     match verb:
         case "search":
-            hits, lacking = await engine.search(given["query"], SearchOptions(**given["options"]), given["paths"])
-            rows = [[f.item_id, f.version, f.valid_from, f.keyword, f.vector] for f in hits]
-            return {"found": rows, "lacking": lacking}
+            return _found(*await engine.search(given["query"], SearchOptions(**given["options"]), given["paths"]))
         case "index":
             changes = [read_change(change) for change in given["changes"]]
             return await engine.index(changes, after=given["after"], checkpoint=given["checkpoint"])
@@ -206,8 +266,7 @@ async def _main() -> None:
     output = os.fdopen(os.dup(1), "wb", buffering=0)
     os.dup2(2, 1)
     loop = asyncio.get_running_loop()
-    requests = asyncio.StreamReader(limit=2**20)
-    await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(requests), sys.stdin.buffer)
+    _, requests = await loop.connect_read_pipe(Requests, sys.stdin.buffer)
     transport, protocol = await loop.connect_write_pipe(lambda: asyncio.streams.FlowControlMixin(loop=loop), output)
     await serve(requests, asyncio.StreamWriter(transport, protocol, None, loop))
 

@@ -17,7 +17,7 @@ from kledger.contract.errors import LedgerError, ViewBehind
 from projections.engine.view import View
 from projections.vectors.canary import SHOWN, versions
 from projections.vectors.client import START_SECONDS
-from projections.vectors.errors import VectorsDamaged
+from projections.vectors.errors import VectorProcessGone, VectorsDamaged
 from projections.vectors.feed import VectorFeed
 
 _AT_ONCE = 500
@@ -60,14 +60,21 @@ async def examined(feed: VectorFeed, view: View) -> dict[str, Any]:
 
 
 async def sound(feed: VectorFeed, view: View) -> dict[str, Any]:
-    """The result of `examined`, once the vectors have caught up with the view; any failure counts as unequal."""
+    """The result of `examined`, once the vectors have caught up with the view; a failure counts as unequal."""
     try:
-        await feed.until_started(START_SECONDS)
-        with contextlib.suppress(ViewBehind):
-            await feed.wait_for(view.position, _WITHIN_SECONDS)
-        return await examined(feed, view)
+        try:
+            return await _examined_when_there(feed, view)
+        except VectorProcessGone:  # its end says nothing of the vectors: the next process is examined
+            return await _examined_when_there(feed, view)
     except (LedgerError, RuntimeError, duckdb.Error) as error:
         return {"equal": False, "differences": [str(error)]}
+
+
+async def _examined_when_there(feed: VectorFeed, view: View) -> dict[str, Any]:
+    await feed.until_started(START_SECONDS)
+    with contextlib.suppress(ViewBehind):
+        await feed.wait_for(view.position, _WITHIN_SECONDS)
+    return await examined(feed, view)
 
 
 def vector_reasons(feed: VectorFeed) -> list[str]:

@@ -6,9 +6,8 @@ A request has an `id` and a verb in `do`; its answer has the same id and either 
 
 from __future__ import annotations
 
-import asyncio
 import struct
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
@@ -132,7 +131,7 @@ def read_settings(frame: Frame) -> Settings:
 def change_frame(change: Change) -> Frame:
     """A change as a JSON frame."""
     kind = {Store: "store", Close: "close", Erase: "erase"}[type(change)]
-    return {"kind": kind, **asdict(change)}
+    return {"kind": kind} | {name: getattr(change, name) for name in change.__slots__}  # asdict copies what is in it
 
 
 def read_change(frame: Frame) -> Change:
@@ -151,13 +150,28 @@ def pack(frame: Frame) -> bytes:
     return _LENGTH.pack(len(body)) + body
 
 
-async def receive(stream: asyncio.StreamReader) -> Frame | None:
-    """The next frame; None at the end of the stream, also in the middle of a frame. Raises InvalidPayload."""
-    try:
-        (length,) = _LENGTH.unpack(await stream.readexactly(_LENGTH.size))
-        if length > MAX_FRAME_BYTES:
-            raise InvalidPayload(f"a frame of {length} bytes is more than {MAX_FRAME_BYTES}: send fewer changes")
-        frame: Frame = orjson.loads(await stream.readexactly(length))
-    except (asyncio.IncompleteReadError, ConnectionError):
-        return None
-    return frame
+class Unpacked:
+    """Frames out of bytes as they come, in pieces of any size."""
+
+    def __init__(self) -> None:
+        self._held = bytearray()
+
+    def more(self, data: bytes) -> Iterator[Frame]:
+        """The frames that are whole with these bytes. Raises InvalidPayload."""
+        held = self._held
+        held += data
+        at = 0
+        try:
+            while len(held) - at >= _LENGTH.size:
+                (length,) = _LENGTH.unpack_from(held, at)
+                if length > MAX_FRAME_BYTES:
+                    raise InvalidPayload(
+                        f"a frame of {length} bytes is more than {MAX_FRAME_BYTES}: send fewer changes"
+                    )
+                begin, end = at + _LENGTH.size, at + _LENGTH.size + length
+                if end > len(held):
+                    break
+                at = end
+                yield orjson.loads(held[begin:end])
+        finally:
+            del held[:at]

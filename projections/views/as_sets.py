@@ -11,13 +11,13 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from ledger.event import Fact
 from ledger.events.goal import GoalFocused
 from ledger.events.knowledge import KnowledgeRated
 from ledger.events.profile import FACTS as OF_PROFILES
 from ledger.events.recall import RecallServed
+from projections.fold_kit import late_compute as pc
 from projections.fold_kit.workbench import Workbench
 from projections.views.knowledge import fast_path
 from projections.views.profiles import fast_path as profiles

@@ -146,7 +146,7 @@ def test_views_and_vectors_show_what_the_model_says(store: EdgeStore, drawn: Wor
         assert ask.readable_ids(con, DEFAULT_ORG, caller, ids) == seen
         known = ask.standings(con, DEFAULT_ORG, caller, ids)
         assert {item_id: known[item_id].visible for item_id in known} == {one: one in seen for one in read}
-        assert {then.item["id"] for then in items_then(con, DEFAULT_ORG, visible, [], [], None, 9)} == seen
+        assert {each.item_id for each in items_then(con, DEFAULT_ORG, visible, [], [], None, 9).items} == seen
         found = store.search(SearchOptions(visible, limit=9), dense=ONES, sparse=WORDS)
         assert {each.item_id for each in found} == seen
         for item_id in ids:

@@ -58,8 +58,18 @@ def kept_in(directory: Path) -> list[StoredEvent]:
     return [one.event for kept in read_backup(directory) for one in kept]
 
 
+WAITS_TO_BE_KILLED = """
+def told(*_, seen=[]):
+    seen.append(1)
+    print("on", flush=True)
+    if len(seen) == given["lines"]:
+        sys.stdin.read()
+"""
+"""A progress callback for a script: after the last line that somebody waits for it goes no further."""
+
+
 async def killed_after(lines: int, script: str, given: dict[str, Any]) -> None:
-    """Run a script in a process of its own, and kill -9 it once it has printed so many lines."""
+    """Run a script in a process of its own, and kill -9 it once it has printed so many lines (WAITS_TO_BE_KILLED)."""
     process = await asyncio.create_subprocess_exec(
         sys.executable,
         "-c",
@@ -71,7 +81,7 @@ async def killed_after(lines: int, script: str, given: dict[str, Any]) -> None:
     )
     assert process.stdin is not None
     assert process.stdout is not None
-    process.stdin.write(json.dumps(given).encode() + b"\n")
+    process.stdin.write(json.dumps({**given, "lines": lines}).encode() + b"\n")
     await process.stdin.drain()
     for _ in range(lines):
         assert await process.stdout.readline(), "it was over before it could be killed"

@@ -117,25 +117,30 @@ async def test_only_the_operator_backs_a_node_up(tmp_path: Path) -> None:
 
 def test_a_node_on_a_restored_log_serves_the_same_views(tmp_path: Path) -> None:
     with running(tmp_path / "data") as node, node.client() as ledger:
-        ledger.save_many(items(120))
+        ledger.save_many(items(1_120))
         scribe = ledger.acting_as(user="王芳")
         scribe.save("备份", "每天晚上备份。", ["plan"], id="备份", scopes=["public"])
         scribe.retire("备份")
         caught_up(ledger)
         backup = result_of(ledger, "backup", into=tmp_path / "b")
         digest = result_of(ledger, "verify")["live"]["digest"]
-        assert (backup["position"], backup["signed"]) == (122, 122)
+        assert (backup["position"], backup["signed"]) == (1_122, 1_122)
     ran = CliRunner().invoke(app, ["restore-backup", str(tmp_path / "b"), "--data", str(tmp_path / "new"), "--json"])
     assert ran.exit_code == 0, ran.stderr
     proof = json.loads(ran.stdout)
-    assert (proof["head"], proof["root"], proof["signed"]["position"]) == (backup["head"], backup["root"], 122)
+    assert (proof["head"], proof["root"], proof["signed"]["position"]) == (backup["head"], backup["root"], 1_122)
+    assert proof["archived"] == 1
     assert proof["keys"] == 2  # of 王芳, and the mark of the master key, which is in no backup
-    (tmp_path / "new" / "keys").mkdir(mode=0o700)
     shutil.copy(tmp_path / "data" / "keys" / "master.key", tmp_path / "new" / "keys")
     with running(tmp_path / "new") as node, node.client() as ledger:
         caught_up(ledger)
+        status = ledger.status()
+        assert status["archive"] is not None
+        assert (status["archive"]["position"], status["archive"]["damaged"]) == (1_122, [])
+        assert status["chain"]["certified"] is not None
+        assert status["chain"]["certified"]["position"] >= 1_122
         verified = result_of(ledger, "verify")
         assert (verified["equal"], verified["live"]["digest"]) == (True, digest)
         ledger.save("Go on", "after the restore", ["tool"], scopes=["public"])
         again = result_of(ledger, "backup", into=tmp_path / "b")
-        assert (again["added"], again["position"]) == (1, 123)
+        assert (again["added"], again["position"]) == (1, 1_123)

@@ -18,12 +18,14 @@ from ledger.backup.writing import back_up
 from ledger.integrity.chain import Chain, leaf_hashes
 from ledger.integrity.signing_keys import VerifyingKey
 from ledger.store.in_memory import MemoryLedger
-from tests.backup.kept import backed_up, history, kept_in, killed_after, odd_events
+from tests.backup.kept import WAITS_TO_BE_KILLED, backed_up, history, kept_in, killed_after, odd_events
 from tests.integrity.logs import ListedLedger, signed_log
 from tests.projections.histories import saved
 
 # Backs a log up that stands in another backup, seven events at a time.
-SLOWLY = """
+SLOWLY = (
+    WAITS_TO_BE_KILLED
+    + """
 import asyncio, json, sys
 from pathlib import Path
 from ledger.backup.checking import read_backup
@@ -41,9 +43,9 @@ class Log:
         for first in range(start - 1, len(events), 7):
             yield events[first : first + 7]
 
-told = lambda *_: print("on", flush=True)
 asyncio.run(back_up(Log(), Path(given["directory"]), told, segment_events=20))
 """
+)
 
 
 async def test_a_second_run_adds_what_is_new_and_leaves_every_file_as_it_was(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from nats.aio.client import Client
 from nats.js.errors import APIError
 
 from kledger import LedgerClient
-from tests.journeys.running_node import RunningNode, caught_up, head, result_of
+from tests.journeys.running_node import RunningNode, caught_up, head, result_of, until
 
 ACTOR = "agent:by-hand"
 
@@ -244,6 +244,8 @@ def test_a_subject_that_only_a_raw_client_can_send_is_refused(
             assert part, told
             told += part
     assert b"-ERR" not in told
+    # The broker has answered the PING once it has read the message, which its stream stores after that.
+    until(lambda: caught_up(ledger)["stream"]["head"] > before, "the stream has it")
     after = caught_up(ledger)["stream"]["head"]
     assert after == before + 1
     assert refusals(ledger, before) == {after: "illegal_subject"}

@@ -31,8 +31,11 @@ def test_the_bytes_of_each_part_and_of_what_reading_recorded_are_measured(tmp_pa
             return {name: float(value) for name, _, value in lines if name.startswith("kledger_") and "bytes" in name}
 
         told = ledger.status()["bytes"]
-        assert set(told["parts"]) == {"archive", "broker", "views", "vectors", "snapshots"}
-        assert min(told["parts"][name] for name in ("broker", "views", "vectors")) > 0
+        assert set(told["parts"]) == {
+            *("log", "archive", "views", "vectors", "snapshots", "keys", "chain", "sessions", "embeddings", "broker"),
+            "other",
+        }
+        assert min(told["parts"][name] for name in ("log", "views", "vectors", "keys", "chain", "broker")) > 0
         found = seen()
         assert max(told["parts"]["snapshots"], found['kledger_bytes{part="snapshots"}']) < 2**20
         assert found['kledger_bytes{part="views"}'] > 0

@@ -45,5 +45,6 @@ def test_the_node_learns_of_its_end_and_leaves_no_dead_process(shared_node: Runn
         until(lambda: not Path(f"/proc/{killed}").exists(), "the node waits for it")
         until(lambda: shared_node.children("projections.vectors.process") not in ([], [killed]), "another one runs")
         assert alive(shared_node.vectors)
-        assert result_of(ledger, "verify")["equal"]
+        verified = result_of(ledger, "verify")
+        assert verified["equal"], verified
         assert not shared_node.children("projections.live.rebuild")

@@ -7,9 +7,10 @@ from contextlib import contextmanager
 
 import duckdb
 
-from projections.engine.digest import RELATIONS
 from projections.engine.duckdb import open_view
+from projections.fold_kit.sql_text import among
 
+_ONE_ROW = ("checkpoints", "recall_retention")
 _idle: list[duckdb.DuckDBPyConnection] = []
 
 
@@ -25,6 +26,8 @@ def empty_view() -> Iterator[duckdb.DuckDBPyConnection]:
 
 def empty(con: duckdb.DuckDBPyConnection) -> None:
     """Leave nothing in a view: it is as it was when it was created."""
-    for relation in (*RELATIONS, "erased_texts"):
-        con.execute(f"DELETE FROM {relation}")
+    named = f"SELECT table_name FROM duckdb_tables() WHERE table_name NOT IN ({among(_ONE_ROW)})"
+    for (table,) in con.execute(named).fetchall():
+        con.execute(f"DELETE FROM {table}")
     con.execute("UPDATE checkpoints SET position = 0, stored_us = 0")
+    con.execute("UPDATE recall_retention SET before = 'epoch'")

@@ -26,7 +26,7 @@ from ledger.events.profile import (
 from ledger.events.recall import RecallServed, ServedItem
 from projections.engine import batch, gate
 from projections.engine.batch import fold_batch
-from projections.engine.gate import Judgement, judge
+from projections.engine.gate import Judgement, Seen, judge
 from projections.fold_kit.decisions import Candidate, Rules
 from projections.fold_kit.documents import is_plain
 from tests.projections.histories import histories, new_view, rows, saved, state, stored, view_of
@@ -133,7 +133,7 @@ def test_a_batch_about_memories_gives_the_view_that_events_folded_one_by_one_giv
 def test_beside_what_is_odd_nothing_else_is_judged_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
     looped: list[tuple[str, str]] = []
 
-    def noted(candidates: Iterable[Candidate], rules: dict[str, Rules], seen: set[tuple[str, str, str]]) -> Judgement:
+    def noted(candidates: Iterable[Candidate], rules: dict[str, Rules], seen: Seen) -> Judgement:
         candidates = list(candidates)
         looped.extend((each.type, each.entity_id) for each in candidates)
         return judge(candidates, rules, seen)

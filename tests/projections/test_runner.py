@@ -109,10 +109,10 @@ def test_a_fold_that_fails_leaves_the_view_and_its_checkpoint_as_they_were() -> 
     con = open_view(None)
     bench = Workbench(con)
     fold_batch(bench, log[:1])
-    con.execute("ALTER TABLE lineage RENAME TO elsewhere")
+    con.execute("ALTER TABLE other_links RENAME TO elsewhere")
     with pytest.raises(duckdb.Error):
         fold_batch(bench, log[1:])
-    con.execute("ALTER TABLE elsewhere RENAME TO lineage")
+    con.execute("ALTER TABLE elsewhere RENAME TO other_links")
     assert rows(con, "SELECT id FROM knowledge") == [("k1",)]
     assert bench.position() == 1
 

@@ -100,6 +100,22 @@ async def test_a_process_that_is_killed_while_its_vectors_are_examined_leaves_no
     assert fed.canary.damage is None
 
 
+async def test_a_process_that_ends_while_it_is_compared_makes_no_difference(
+    fed: VectorFeed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    killed, examine = fed.client, VectorClient.examine
+
+    async def beside_its_end(self: VectorClient, stores: Sequence[Store], *, searched: int = 0) -> list[str]:
+        if self is killed:
+            os.kill(killed.pid, signal.SIGKILL)
+        return await examine(self, stores, searched=searched)
+
+    monkeypatch.setattr(VectorClient, "examine", beside_its_end)
+    compared = await sound(fed, fed._view)
+    assert (compared["equal"], compared["differences"]) == (True, [])
+    assert fed.client is not killed
+
+
 async def test_vectors_begin_anew_once_though_two_see_to_it(fed: VectorFeed, monkeypatch: pytest.MonkeyPatch) -> None:
     cleared, clear = [], VectorClient.clear
 

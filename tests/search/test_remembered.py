@@ -47,7 +47,9 @@ def fold(view: View, events: Sequence[StoredEvent]) -> None:
 async def remembered(items: RememberedItems, positions: Sequence[int]) -> list[JsonObject]:
     known = await items.active(ORG, positions)
     assert [each.at for each in known] == [at for at in positions if at in {each.at for each in known}]
-    return sorted((each.shown() for each in known), key=str)
+    shown = await items.shown(known)
+    assert {*shown} == {each.at for each in known}
+    return sorted(shown.values(), key=str)
 
 
 async def told(view: View, positions: Sequence[int]) -> list[JsonObject]:
@@ -63,19 +65,27 @@ async def told(view: View, positions: Sequence[int]) -> list[JsonObject]:
 
 
 @settings(max_examples=tries(40), deadline=None)
-@given(log=histories(max_size=20), steps=st.lists(st.integers(1, 6), min_size=1, max_size=6), most=st.integers(1, 30))
+@given(
+    log=histories(max_size=20),
+    steps=st.lists(st.integers(1, 6), min_size=1, max_size=6),
+    most=st.integers(1, 30),
+    ahead=st.booleans(),
+)
 def test_what_is_remembered_is_what_the_view_says_after_every_batch(
-    log: list[StoredEvent], steps: list[int], most: int
+    log: list[StoredEvent], steps: list[int], most: int, ahead: bool
 ) -> None:
     async def check() -> None:
         with empty_view() as view:
-            items = RememberedItems(view, most)
+            items = RememberedItems(view, most, 700 * most)
             at = 0
             for step in steps:
                 if batch := log[at : at + step]:
                     fold(view, batch)
                 at += len(batch)
                 everything = list(range(1, at + 1))
+                if ahead:
+                    items.fill()
+                    await items.learn(at - step, at)
                 assert await remembered(items, everything) == await told(view, everything)
                 assert await remembered(items, everything[::2]) == await told(view, everything[::2])
 
@@ -84,6 +94,19 @@ def test_what_is_remembered_is_what_the_view_says_after_every_batch(
 
 def about(item: str, fact: Any) -> NewEvent:
     return NewEvent(fact, item, "agent:a")
+
+
+def test_few_versions_of_a_long_log_are_read_as_many_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def check() -> None:
+        with empty_view() as view:
+            fold(view, stored([saved(f"k{number}", content=f"said {number}") for number in range(12)]))
+            few = [2, 3, 11]
+            many = [item for item in await remembered(RememberedItems(view), range(1, 13)) if item["position"] in few]
+            monkeypatch.setattr(remembered_items, "LARGE", 0)
+            assert await remembered(RememberedItems(view), few) == many
+            assert len(many) == len(few)
+
+    asyncio.run(check())
 
 
 def test_a_version_that_gave_way_is_no_longer_found() -> None:

@@ -392,7 +392,6 @@ def test_who_has_no_part_in_it_sees_nothing_of_what_waits_and_every_decision_is_
     statement = held(anas, "The ferry moors nowhere at all, on Sundays.")
     slim = anas.slim(dry_run=True)["id"]
     ids = {"conflicts": named, "evolutions": evolution, "slims": slim, "approvals": memory, "held": statement["id"]}
-    before = ledger.status()["stream"]["head"]
     with visitor(node.url, user="mallory") as mallory:
         for tab in (*TABS, "refused"):
             page = mallory.get(f"/ui/review?tab={tab}").text
@@ -406,7 +405,8 @@ def test_who_has_no_part_in_it_sees_nothing_of_what_waits_and_every_decision_is_
         assert mallory.post("/ui/review/conflicts/undo", undo).status_code == 404
         assert "0 memories are in recall again." in words(mallory.post("/ui/review/expired/undo", {"ids": oil}).text)
         assert mallory.post("/ui/review/expired").status_code == 200  # it cleans what is hers: nothing
-    assert ledger.status()["stream"]["head"] == before
+    # What the node itself still had to write of the others' work may come meanwhile: nothing here is hers.
+    assert ledger.sql("SELECT type FROM events WHERE actor LIKE '%mallory%'")["rows"] == []
     assert anas.get(item)["version"] == 1
 
 

@@ -18,6 +18,7 @@ import typer
 from rich.console import Group
 
 from kledger.contract.errors import InvalidPayload
+from ledger.backup.address import SCHEME, is_in_store
 from ledger.runtime.whole_file import check_directory_place
 from producers.cli.commands import admin
 from producers.cli.progress import Bar, bar
@@ -40,15 +41,19 @@ Key = Annotated[
 
 def backup(
     session: Session,
-    directory: Annotated[Path, typer.Argument(metavar="DIR", help="A directory of the node's machine.")],
+    directory: Annotated[
+        str, typer.Argument(metavar="DIR", help="A directory of the node's machine, or s3://BUCKET/PREFIX.")
+    ],
     check: Annotated[
         bool, typer.Option("--check", help="Read the whole backup and look for damage; needs no node.")
     ] = False,
     key: Key = None,
 ) -> Answer:
-    """Append what is new in the log to the backup in DIR: Parquet files that DuckDB reads as they are.
+    """Add what is new in the log to the backup in DIR: Parquet files that DuckDB reads as they are.
 
-    With --check it exits with 1 when a byte of the backup was changed, or a file is missing.
+    For an object store the node needs AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY in its environment, and where that is
+    not AWS, AWS_ENDPOINT_URL_S3. With --check it exits with 1 when a byte of the backup was changed, or a file is
+    missing.
 
     Example: kledger backup /backups/ledger
     """
@@ -56,7 +61,8 @@ def backup(
         return _check(directory, key)
     if key is not None:
         raise typer.BadParameter("the key is for --check", param_hint="--key")
-    outcome = admin.run_job(session, "backup", into=directory.absolute())
+    into = directory if is_in_store(directory) else str(Path(directory).absolute())
+    outcome = admin.run_job(session, "backup", into=into)
     shown = facts(
         (
             "added",
@@ -74,11 +80,12 @@ def backup(
     return Answer(outcome, shown)
 
 
-def _check(directory: Path, key: str | None) -> Answer:
+def _check(where: str, key: str | None) -> Answer:
     from ledger.backup.checking import check_backup
+    from ledger.backup.opening import opened
 
-    with bar("check", None) as moving:
-        checked = check_backup(directory, _moving(moving), key=_key(key))
+    with bar("check", None) as moving, opened(where) as place:
+        checked = check_backup(place, _moving(moving), key=_key(key))
     verdict = words("damaged", "bold red") if checked.problems else words("whole", "green")
     shown = facts(
         ("backup", verdict),
@@ -93,7 +100,7 @@ def _check(directory: Path, key: str | None) -> Answer:
 
 def restore_backup(
     session: Session,  # noqa: ARG001  # every command has one
-    directory: Annotated[Path, typer.Argument(metavar="DIR", help="The backup.")],
+    directory: Annotated[str, typer.Argument(metavar="DIR", help="The backup: a directory, or s3://BUCKET/PREFIX.")],
     data: Annotated[
         Path | None, typer.Option(help="The data directory to restore it into, on which no node runs.")
     ] = None,
@@ -108,18 +115,19 @@ def restore_backup(
     Example: kledger restore-backup /backups/ledger --data ./.kledger
     """
     from ledger.backup.checking import intact
+    from ledger.backup.fetching import brought_here
     from ledger.backup.restoring import restore
 
     _check_one(data, nats)
     if data is not None:
         check_directory_place(data)
-    with bar("restore", None) as shown:
-        manifest = intact(directory, _moving(shown), key=_key(key))  # before anything is created
+    with bar("restore", None) as shown, brought_here(directory, data, _moving(shown)) as here:
+        manifest = intact(here, _moving(shown), key=_key(key))  # before anything is created
         shown.step("restore")
         restored = _on_broker(
             data,
             nats,
-            lambda access: restore(access, directory, _moving(shown), start_over=start_over, manifest=manifest),
+            lambda access: restore(access, here, _moving(shown), start_over=start_over, manifest=manifest, data=data),
         )
     lines = facts(
         (
@@ -132,6 +140,7 @@ def restore_backup(
         ("proof", words("the stream's chain is the backup's", "green")),
         ("signed", _signed(restored.signed)),
         *([("sessions", counted(restored.session_records, "record"))] if restored.session_records else []),
+        *([("archive", f"{counted(restored.archived, 'file')} of the backup")] if restored.archived else []),
         *([("keys", _needs_the_master_key(data))] if restored.keys else []),
     )
     return Answer(asdict(restored), lines)
@@ -145,7 +154,12 @@ def _needs_the_master_key(data: Path | None) -> str:
 
 def repair(
     session: Session,  # noqa: ARG001  # every command has one
-    source: Annotated[Path, typer.Option("--from", metavar="DIR", help="The backup.", show_default=False)],
+    source: Annotated[
+        str,
+        typer.Option(
+            "--from", metavar="DIR", help="The backup: a directory, or s3://BUCKET/PREFIX.", show_default=False
+        ),
+    ],
     data: Annotated[Path | None, typer.Option(help="The data directory, on which no node runs.")] = None,
     nats: Nats = None,
     into: Annotated[
@@ -159,21 +173,24 @@ def repair(
 
     Example: kledger repair --from /backups/ledger --data ./.kledger
     """
+    from ledger.backup.fetching import brought_here
     from ledger.backup.manifest import load
     from ledger.backup.repairing import repair as repair_stream
     from ledger.backup.repairing import spelled
     from ledger.backup.witnesses import SignedLog
 
-    load(source)  # before a broker is started
-    kept_in = into or source.with_name(f"{source.absolute().name}-repaired-{datetime.now(UTC):%Y%m%dT%H%M%SZ}")
+    named = Path(source.removeprefix(SCHEME)) if is_in_store(source) else Path(source).absolute()
+    beside = Path.cwd() if is_in_store(source) else named.parent
+    kept_in = into or beside / f"{named.name}-repaired-{datetime.now(UTC):%Y%m%dT%H%M%SZ}"
     check_directory_place(kept_in)
-    with bar("repair", None) as shown:
+    with bar("repair", None) as shown, brought_here(source, None, _moving(shown)) as here:
+        load(here)  # before a broker is started
         repaired = _on_broker(
             data,
             nats,
             lambda access: repair_stream(
                 access,
-                source,
+                here,
                 kept_in,
                 signed=SignedLog.of_node(data) if data is not None else None,
                 progress=_moving(shown),

@@ -46,7 +46,7 @@ def audit(
     ] = None,
     key: KeyFile = None,
     repair_from: Annotated[
-        Path | None,
+        str | None,
         typer.Option(
             metavar="DIR",
             help="With --data, on which no node runs: what is not intact is brought back from this backup.",
@@ -81,14 +81,16 @@ def audit(
     return Answer({**after, "before": report, "repaired": repaired.document}, shown, ok=now.ok)
 
 
-def _require_readable(checkpoints: Iterable[Path], backup: Path | None) -> None:
+def _require_readable(checkpoints: Iterable[Path], backup: str | None) -> None:
     """Check that the inputs of an audit can be read, before a broker is started. Raises OSError, BackupDamaged."""
     from ledger.backup.manifest import load
+    from ledger.backup.opening import opened
 
     for file in checkpoints:
         file.read_bytes()
     if backup is not None:
-        load(backup)
+        with opened(backup) as place:
+            load(place)
 
 
 def _report(report: dict[str, Any]) -> Answer:

@@ -8,7 +8,7 @@ import typer
 from rich.text import Text
 from rich.tree import Tree
 
-from producers.cli.screen import plain, short_time, snippet, table, words
+from producers.cli.screen import counted, plain, short_time, snippet, table, words
 from producers.cli.session import KNOWLEDGE, Answer, Session, as_caller
 
 if TYPE_CHECKING:
@@ -44,6 +44,8 @@ def lineage(
         own = []
     rest = [event for event in graph["events"] if event not in causes and event not in own]
     _branch(tree, "led to", [_line(event, ref) for event in rest])
+    if older := graph.get("past_retention"):
+        tree.add(words(f"and {counted(older, 'recall')} whose detail is past its retention: kledger replay", "dim"))
     return Answer(graph, tree)
 
 

@@ -8,6 +8,7 @@ through the framework as before, so that there is one place that says what is wr
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Protocol
 
 from fastapi import FastAPI
 from fastapi.routing import APIRoute
@@ -15,7 +16,7 @@ from pydantic import ValidationError
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute
-from starlette.types import Receive, Scope
+from starlette.types import ASGIApp, Receive, Scope
 
 from producers.http.filters import SearchAmong
 from producers.http.identity import caller_of, lineage_of
@@ -23,6 +24,16 @@ from producers.http.known_parameters import known_of, refuse_others
 from producers.http.parameters import seen_of
 
 PATH = "/api/knowledge/search"
+
+
+class Direct(Protocol):
+    """Routes that are called without the framework."""
+
+    def takes(self, scope: Scope) -> bool:
+        """Whether a request is one of these."""
+
+    async def answer(self, scope: Scope, receive: Receive, otherwise: ASGIApp) -> ASGIApp:
+        """What answers it; `otherwise` where the framework has to. Raises LedgerError."""
 
 
 class DirectSearch:
@@ -44,8 +55,8 @@ class DirectSearch:
         """Whether a request is a search."""
         return self._route is not None and scope["path"] == PATH and scope["method"] == "GET"
 
-    async def answer(self, scope: Scope, receive: Receive) -> Response | None:
-        """The answer to a search; None where the framework has to say what is wrong with it. Raises LedgerError.
+    async def answer(self, scope: Scope, receive: Receive, otherwise: ASGIApp) -> ASGIApp:
+        """The answer to a search; `otherwise` where the framework has to say what is wrong with it. Raises LedgerError.
 
         What is refused first is what the framework refuses first: dependencies in their order, then the parameters.
         """
@@ -60,6 +71,6 @@ class DirectSearch:
         try:
             asked = SearchAmong.model_validate(dict(request.query_params))
         except ValidationError:
-            return None
+            return otherwise
         answer: Response = await self._route.endpoint(caller, lineage, own, asked)
         return answer

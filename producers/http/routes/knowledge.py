@@ -133,7 +133,7 @@ def _reads(desk: Desk) -> APIRouter:
         fresh = asked.freshness(own)
         return ReadJson(await reading.get(desk, caller, item_id, as_of=asked.moment(), freshness=fresh), fresh)
 
-    @router.get("/api/lineage", responses=documented(LineageOf, 404), tags=["lineage"])
+    @router.get("/api/lineage", responses=documented(LineageOf, 404, 410), tags=["lineage"])
     async def links(
         caller: Who,
         fresh: Fresh,

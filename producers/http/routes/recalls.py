@@ -75,7 +75,7 @@ def routes(desk: Desk) -> list[APIRouter]:
         window = Window(asked.limit, before=asked.before)
         return ReadJson(await recorded.recalls(desk, caller, asked.wanted(), window, freshness=fresh), fresh)
 
-    @router.get("/api/recalls/{recall_id}", responses=documented(RecallShown, 404))
+    @router.get("/api/recalls/{recall_id}", responses=documented(RecallShown, 404, 410))
     async def recall_shown(caller: Who, recall_id: RecallId, fresh: Fresh) -> ReadJson:
         """What a recall of the caller's served, word for word, and which version holds now."""
         return ReadJson(await recorded.recall(desk, caller, recall_id, freshness=fresh), fresh)

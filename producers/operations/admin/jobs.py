@@ -11,6 +11,7 @@ from pathlib import PurePath
 from kledger.contract.errors import InvalidPayload, NotOwner
 from kledger.contract.scopes import Caller
 from kledger.contract.words import StartableJob
+from ledger.backup.address import is_in_store
 from ledger.event import JsonObject
 from ledger.privacy.personal import NOBODY, require_person
 from producers.operations.desk import ANY, Desk, Freshness, reach_recalls
@@ -51,7 +52,7 @@ async def start(
     require_operator(caller)
     if kind == "forget":
         require_person(subject)
-    if kind in ("replay", "backup"):
+    if kind == "replay" or (kind == "backup" and not is_in_store(into)):
         _require_absolute(into)
     return await desk.admin.start(kind, to=to, into=into, subject=subject, by=NOBODY, from_log=from_log)
 

@@ -16,13 +16,18 @@ from producers.operations.knowledge.part import part_of
 from producers.operations.knowledge.unknown import unknown
 from producers.operations.not_then import not_then
 from producers.operations.outcomes import listed
+from producers.operations.recording import past_retention
+from projections.engine.ahead.between import UNTOUCHED
+from projections.engine.ahead.just_saved import may_read
 from projections.fold_kit.page import Window
 from projections.views.feedback import ask as feedback
+from projections.views.knowledge.ask import whole
 from projections.views.knowledge.listing import Wanted, items
 from projections.views.knowledge.parts import WHOLE, Part
 from projections.views.knowledge.versions import Version, version_of
 from projections.views.lineage import ask as lineage
 from projections.views.lineage.traces import traces as latest_traces
+from projections.views.recalls.ask import past_around
 from projections.views.resources import ask as resources
 
 
@@ -38,7 +43,15 @@ async def get(
 
     Raises UnknownKnowledge, Erased, InvalidPayload (as_of), ViewBehind.
     """
-    await reach(desk, freshness)
+    if as_of is None and desk.view.position < freshness.position:
+        ahead = await desk.view.item_ahead(desk.org, item_id, freshness.position, freshness.wait)
+        if isinstance(ahead, dict) and may_read(caller, ahead):
+            desk.tally.saw(ahead["position"])
+            return {**feedback.unjudged(whole(ahead)), "resources": []}
+        if ahead is not UNTOUCHED:
+            await reach(desk, freshness)
+    else:
+        await reach(desk, freshness)
     then = None if as_of is None else await position_as_of(desk, as_of, freshness)
 
     item = await desk.view.ask(feedback.judged_item, desk.org, caller, item_id, then)
@@ -135,16 +148,21 @@ async def traces(
 async def links(desk: Desk, caller: Caller, ref: str, *, freshness: Freshness = ANY) -> JsonObject:
     """The lineage of an item, `trace:ID`, `message:ID` or `event:ID`, in both directions.
 
-    Raises UnknownReference when nothing that the caller may read names it, ViewBehind.
+    Raises UnknownReference when nothing that the caller may read names it, PastRetention when only recalls do whose
+    detail is gone, ViewBehind.
     """
     await reach_recalls(desk, freshness)
     position = desk.view.position
 
     lineage_of_ref = await desk.view.ask(lineage.links, desk.org, caller, ref)
+    past = await desk.view.ask(past_around, desk.org, caller, ref)
+    if lineage_of_ref is None and past:
+        raise past_retention(f"what is left of {ref[:300]!r}, {past} recalls,", ref=ref)
     if lineage_of_ref is None:
         raise UnknownReference(
             f"nothing that you may see names {ref[:300]!r}: give an item's id, trace:ID, message:ID or event:ID",
             ref=ref,
         )
     named, edges = lineage_of_ref
-    return {"ref": ref, "events": named, "edges": edges, "position": position}
+    older = {"past_retention": past} if past else {}
+    return {"ref": ref, "events": named, "edges": edges, **older, "position": position}

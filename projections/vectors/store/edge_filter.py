@@ -30,6 +30,17 @@ def one_by_one(field: str, values: Sequence[str]) -> list[edge.ConditionType]:
     return [edge.FieldCondition(field, match=edge.MatchValue(value)) for value in values]
 
 
+def is_plain(options: SearchOptions) -> bool:
+    """Whether readers alone say what may be found, of what is valid now."""
+    return not (
+        options.as_of is not None
+        or options.since is not None
+        or options.versions is not None
+        or options.types
+        or any(options.only.values())
+    )
+
+
 def admitted_by(options: SearchOptions) -> edge.Filter:
     """See `port.SearchOptions`."""
     must: list[edge.ConditionType] = []

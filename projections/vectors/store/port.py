@@ -74,8 +74,7 @@ class SearchOptions:
     versions: Sequence[int] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
+class Found(NamedTuple):
     """A version that a search found, with the raw score of each path that found it."""
 
     item_id: str

@@ -128,7 +128,7 @@ def made_by(cursor: duckdb.DuckDBPyConnection, org: str, actors: Collection[str]
     values = [org, listed(made.chunks)]
     saved, last = cursor.execute(
         f"""SELECT count(*), max(v.valid_from) {first}
-            AND v.valid_from IN (SELECT position FROM events WHERE org = ? AND causation_id = ?)""",
+            AND v.valid_from IN (SELECT position FROM other_events WHERE org = ? AND causation_id = ?)""",
         [*values, org, event_id],
     ).fetchone() or (0, None)
     (released,) = cursor.execute(

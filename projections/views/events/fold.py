@@ -1,25 +1,32 @@
-"""Fold of accepted events into `events`, one row each, and `event_keys`, the index that finds duplicates."""
+"""Fold of accepted events into `events`, one row each, and `event_keys`, the index that finds duplicates.
+
+Rows of recalls are those of another table (projections/views/recalls/tables.py); `events` shows all.
+"""
 
 from __future__ import annotations
 
 import hashlib
-from datetime import UTC, datetime, timedelta
 
 import duckdb
 
+from ledger.events.recall import RecallServed
 from projections.fold_kit.decisions import Counted
 from projections.fold_kit.sql_text import Json, Moment, insert
 from projections.fold_kit.workbench import Facts, Workbench, table_of
+from projections.views.recalls.tables import AS_EVENTS
 
-TABLES = """
-CREATE TABLE events (
+TABLES = f"""
+CREATE TABLE other_events (
     position BIGINT NOT NULL, time TIMESTAMPTZ NOT NULL, stream_time TIMESTAMPTZ NOT NULL,
     event_id VARCHAR NOT NULL, type VARCHAR NOT NULL, version INTEGER NOT NULL,
     org VARCHAR NOT NULL, entity VARCHAR NOT NULL, entity_id VARCHAR NOT NULL, actor VARCHAR NOT NULL,
     trace_id VARCHAR, message_id VARCHAR, causation_id VARCHAR, correlation_id VARCHAR, traceparent VARCHAR,
     source VARCHAR NOT NULL, data JSON NOT NULL
 );
-COMMENT ON TABLE events IS 'Every accepted event, one row each, in the order of the log';
+COMMENT ON TABLE other_events IS 'Internal: the accepted events that are no recalls; read the view events';
+CREATE VIEW events AS FROM other_events UNION ALL {AS_EVENTS};
+COMMENT ON VIEW events IS 'Every accepted event, one row each, in the order of the log. Of a recall past its retention,
+which a node may set, ids but that of its trace are null, and so is its data';
 COMMENT ON COLUMN events.position IS 'Position in the log, from 1 without gaps';
 COMMENT ON COLUMN events.time IS 'When it happened, as its publisher says';
 COMMENT ON COLUMN events.stream_time IS 'When the log kept it, by the broker''s clock; all views date by this';
@@ -36,8 +43,10 @@ COMMENT ON TABLE event_keys IS 'Internal: a short key of each accepted event id,
 def fold(bench: Workbench, facts: Facts) -> None:
     """Append the accepted events of the batch."""
     for fact in facts:
+        if fact is RecallServed:
+            continue
         bench.run(f"""
-            INSERT INTO events
+            INSERT INTO other_events
             SELECT position, time, stream_time, event_id, type, version, org, entity, entity_id, actor,
                 trace_id, message_id, causation_id, correlation_id, traceparent, source, data
             FROM {table_of(fact)}
@@ -49,15 +58,16 @@ def fold_few(con: duckdb.DuckDBPyConnection, counted: list[Counted]) -> None:
     """The same for a few events."""
     insert(
         con,
-        "events",
+        "other_events",
         (
             (
-                *(c.position, Moment(_microseconds(c.envelope.time)), Moment(c.stored_us), c.envelope.id),
+                *(c.position, Moment(c.happened_us), Moment(c.stored_us), c.envelope.id),
                 *(c.fact.name, c.fact.stated_version(), c.org, c.fact.entity(), c.entity_id, c.envelope.actor),
                 *(c.trace_id, c.message_id, c.envelope.causationid, c.envelope.correlationid),
                 *(c.envelope.traceparent, c.envelope.source, Json(c.fact.model_dump_json())),
             )
             for c in counted
+            if not isinstance(c.fact, RecallServed)
         ),
     )
     insert(con, "event_keys", ((key_of(c.envelope.id), c.position) for c in counted))
@@ -66,10 +76,3 @@ def fold_few(con: duckdb.DuckDBPyConnection, counted: list[Counted]) -> None:
 def key_of(event_id: str) -> int:
     """DuckDB's md5_number_lower of an event id."""
     return int.from_bytes(hashlib.md5(event_id.encode(), usedforsecurity=False).digest()[8:], "little")
-
-
-def _microseconds(moment: datetime) -> int:
-    return (moment - _EPOCH) // timedelta(microseconds=1)
-
-
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

@@ -49,6 +49,12 @@ def judged_item(
     return item
 
 
+def unjudged(item: JsonObject) -> JsonObject:
+    """An item (`whole`) that nobody has judged, as `judged_item` returns it."""
+    item["eval"] |= {"helpful_history": [], "harmful_history": []}
+    return item
+
+
 def life(
     cursor: duckdb.DuckDBPyConnection, org: str, caller: Caller, item_id: str, part: Part = WHOLE
 ) -> tuple[list[JsonObject], list[JsonObject]] | None:

@@ -1,18 +1,18 @@
 """Fold of verdicts and confirmations: one row for each case, never changed.
 
 A case that names a trace, or comes from one, earns credit only when the item was served to that trace before
-(`recalls`, without looks at a page): only then it is added to the evidence in the item's narrow row.
+(recalls, without looks at a page): only then it is added to the evidence in the item's narrow row.
 """
 
 from __future__ import annotations
 
 import duckdb
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from kledger.contract.knowledge import Case
 from ledger.event import Fact
 from ledger.events.knowledge import KnowledgeConfirmed, KnowledgeRated
+from projections.fold_kit import late_compute as pc
 from projections.fold_kit.decisions import Counted
 from projections.fold_kit.recalls import counts
 from projections.fold_kit.sql_text import Moment, Value, among, insert, literal
@@ -47,10 +47,15 @@ _OF_EVENT = {
     "actor": "actor",
 }
 _TRACED = ("position", "org", "knowledge_id", "trace_id")
+# Few recalls are of the trace: their items are looked at only then.
 _SERVED = f"""
 SELECT DISTINCT f.position FROM ({{rated}}) f(position, org, knowledge_id, trace_id)
-JOIN recalls r ON r.org = f.org AND r.trace_id = f.trace_id AND r.item_id = f.knowledge_id AND r.position < f.position
-    AND {counts("r.")}
+JOIN recall_events r ON r.org = f.org AND r.trace_id = f.trace_id AND r.position < f.position AND {counts("r.d.")}
+    AND list_contains(list_transform(r.d.items, lambda x: x.id), f.knowledge_id)
+UNION
+SELECT f.position FROM ({{rated}}) f(position, org, knowledge_id, trace_id)
+JOIN recall_remains r ON r.org = f.org AND r.trace_id = f.trace_id AND r.position < f.position AND {counts("r.")}
+    AND list_contains(r.items, f.knowledge_id)
 """
 _COUNT = f"""
 UPDATE knowledge_state SET supporting = knowledge_state.supporting + f.supporting,

@@ -210,7 +210,7 @@ def _reasons(cursor: duckdb.DuckDBPyConnection, positions: Sequence[int]) -> dic
     if not positions:
         return {}
     rows = cursor.execute(
-        f"""SELECT position, data->>'$.reason' AS reason FROM events
+        f"""SELECT position, data->>'$.reason' AS reason FROM other_events
             WHERE position IN ({among(positions)}) AND reason IS NOT NULL"""
     ).fetchall()
     return {position: {"reason": reason} for position, reason in rows}

@@ -11,12 +11,12 @@ from __future__ import annotations
 from collections.abc import Collection
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from kledger.contract.projects import SHARED_KINDS
 from ledger.event import Fact
 from ledger.events.knowledge import KnowledgeRated, KnowledgeRevised, KnowledgeSaved
 from ledger.item_status import MAKES
+from projections.fold_kit import late_compute as pc
 from projections.fold_kit.sql_text import among
 from projections.fold_kit.visibility import may_judge, readers, shared
 from projections.fold_kit.workbench import Workbench

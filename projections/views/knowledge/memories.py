@@ -165,7 +165,7 @@ def memory(
 def reason_of_rejection(cursor: duckdb.DuckDBPyConnection, org: str, item_id: str) -> str | None:
     """Why a proposal was declined, as its coordinator said; null where they said nothing."""
     row = cursor.execute(
-        """SELECT e.data->>'reason' FROM knowledge_versions AS v JOIN events AS e ON e.position = v.valid_from
+        """SELECT e.data->>'reason' FROM knowledge_versions AS v JOIN other_events AS e ON e.position = v.valid_from
             WHERE v.org = ? AND v.id = ? AND v.change = 'rejected' AND v.valid_to IS NULL""",
         [org, item_id],
     ).fetchone()

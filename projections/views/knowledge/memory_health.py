@@ -46,7 +46,7 @@ def in_conflict(table: str = "m.", seen: str | None = None) -> str:
 def never_recalled(table: str = "m.") -> str:
     """The predicate of items that no recall has served to a reader."""
     served = f"r.org = {table}org AND r.item_id = {table}id AND {counts('r.')} AND {by_a_reader(table)}"
-    return f"NOT EXISTS (FROM recalls AS r WHERE {served})"
+    return f"NOT EXISTS (FROM served_items AS r WHERE {served})"
 
 
 def by_a_reader(table: str = "m.") -> str:

@@ -27,7 +27,7 @@ from projections.views.lineage.roles import ABOVE, BELOW, OWN, around, role_of
 MAX_EDGES = 10_000
 """Links, and events, in one answer."""
 _CASE = ("task", "query", "outcome", "reason")
-_PARTS = ", ".join(f"CAST(e.data->'$.{part}' AS VARCHAR)" for part in FROM)
+_PARTS = ", ".join(f"CAST(s.data->'$.{part}' AS VARCHAR)" for part in FROM)
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,11 +185,11 @@ def _around(cursor: duckdb.DuckDBPyConnection, org: str, caller: Caller, ref: st
         )
         SELECT e.event_id, e.type AS event_type, e.entity, e.entity_id, e.actor, e.trace_id, e.message_id, e.position,
             epoch_us(e.stream_time) AS time, o.places, o.relations,
-            CASE e.type WHEN '{KnowledgeScored.name}' THEN (e.data->>'$.score')::INTEGER END AS score,
+            CASE e.type WHEN '{KnowledgeScored.name}' THEN (s.data->>'$.score')::INTEGER END AS score,
             f.verdict, f.task AS case_task, f.query, f.outcome, f.reason,
             n.links, CASE WHEN n.naming THEN [{_PARTS}] END AS parts
         FROM once AS o JOIN events AS e ON e.position = o.position LEFT JOIN feedback AS f ON f.position = o.position
-            LEFT JOIN linked AS n ON n.position = o.position
+            LEFT JOIN other_events AS s ON s.position = o.position LEFT JOIN linked AS n ON n.position = o.position
         WHERE e.org = ? AND {may} ORDER BY e.position LIMIT {MAX_EDGES}
         """,
         [*walked, *(org, ref, ref.startswith("message:")), *(org, ref), org, *may_values],
@@ -228,7 +228,7 @@ def _questions(cursor: duckdb.DuckDBPyConnection, positions: Collection[int]) ->
     if not positions:
         return {}
     rows = cursor.execute(
-        f"""SELECT DISTINCT position, kind, left(query, {MOST_TASK}) FROM recalls
+        f"""SELECT position, d.kind, left(d.query, {MOST_TASK}) FROM recall_events
             WHERE position BETWEEN {min(positions)} AND {max(positions)} AND position IN ({among(positions)})"""
     ).fetchall()
     return {position: {"recall_kind": kind, "query": query} for position, kind, query in rows}

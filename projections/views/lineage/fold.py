@@ -1,4 +1,4 @@
-"""Fold of lineage: one row for each link of an event."""
+"""Fold of lineage: one row for each link of an event. Those of recalls follow from the recalls themselves."""
 
 from __future__ import annotations
 
@@ -7,21 +7,23 @@ from typing import Any
 
 import duckdb
 
-from kledger.contract.recall import LOOK
 from ledger.events.goal import GoalFocused
 from ledger.events.recall import RecallServed
 from projections.fold_kit.decisions import Counted
 from projections.fold_kit.sql_text import Moment, Value, insert
 from projections.fold_kit.workbench import Facts, Workbench
 from projections.views.lineage.links import PREFIXES, REFERS, SERVING, SHOWN
+from projections.views.recalls.tables import as_links
 
-TABLES = """
-CREATE TABLE lineage (
+TABLES = f"""
+CREATE TABLE other_links (
     position BIGINT NOT NULL, time TIMESTAMPTZ NOT NULL, event_id VARCHAR NOT NULL,
     event_type VARCHAR NOT NULL, org VARCHAR NOT NULL, entity VARCHAR NOT NULL, entity_id VARCHAR NOT NULL,
     relation VARCHAR NOT NULL, ref VARCHAR NOT NULL
 );
-COMMENT ON TABLE lineage IS 'The links of each event: what it came from and what it refers to';
+COMMENT ON TABLE other_links IS 'Internal: the links of events that are no recalls; read the view lineage';
+CREATE VIEW lineage AS FROM other_links UNION ALL {as_links(SERVING[RecallServed], SHOWN)};
+COMMENT ON VIEW lineage IS 'The links of each event: what it came from and what it refers to';
 COMMENT ON COLUMN lineage.relation IS 'trace, message, caused_by, correlation; what it refers to: resource, served
 (by a recall), shown (on a page), injected (into a goal), evolution, undoes, absorbed, merged_into, slim, about,
 contradicts, chunk (of a document), bulk (of many changes at once)';
@@ -50,12 +52,12 @@ COMMENT ON MACRO TABLE lineage_of IS 'Links of an item, of trace:ID, message:ID 
 
 def fold(bench: Workbench, _facts: Facts) -> None:
     """Append the links of the accepted events, which the decoder has extracted."""
-    bench.run("INSERT INTO lineage FROM derived_lineage")
+    bench.run("INSERT INTO other_links FROM derived_lineage")
 
 
 def fold_few(con: duckdb.DuckDBPyConnection, counted: list[Counted]) -> None:
     """The same, of a few events."""
-    insert(con, "lineage", (row for c in counted for row in _rows(c)))
+    insert(con, "other_links", (row for c in counted if not isinstance(c.fact, RecallServed) for row in _rows(c)))
 
 
 def _rows(c: Counted) -> Iterator[tuple[Value, ...]]:
@@ -68,9 +70,8 @@ def _rows(c: Counted) -> Iterator[tuple[Value, ...]]:
     for relation, field, many in REFERS.get(type(c.fact), ()):
         value = _value(c.fact, field)
         links += [(relation, PREFIXES.get(relation, ""), ref) for ref in (value or () if many else [value])]
-    if isinstance(c.fact, (RecallServed, GoalFocused)):
-        looked = isinstance(c.fact, RecallServed) and c.fact.kind == LOOK
-        links += [(SHOWN if looked else SERVING[type(c.fact)], "", item.id) for item in c.fact.items]
+    if isinstance(c.fact, GoalFocused):
+        links += [(SERVING[GoalFocused], "", item.id) for item in c.fact.items]
     for relation, prefix, ref in links:
         if ref is not None:
             at = (c.position, Moment(c.stored_us), c.envelope.id, c.fact.name, c.org, c.fact.entity(), c.entity_id)

@@ -1,4 +1,7 @@
-"""Extraction of an event's links: what it came from, and what it refers to."""
+"""Extraction of an event's links: what it came from, and what it refers to.
+
+Those of recalls are not among them: `lineage` has them out of the recalls (projections/views/recalls/tables.py).
+"""
 
 from __future__ import annotations
 
@@ -6,9 +9,7 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from kledger.contract.recall import LOOK
 from ledger.event import FROM, Fact
 from ledger.events.conflict import ConflictRecorded
 from ledger.events.document import DocumentIngested
@@ -28,6 +29,7 @@ from ledger.events.knowledge import (
 )
 from ledger.events.recall import RecallServed
 from ledger.events.statement import StatementDropped, StatementHeld, StatementReleased
+from projections.fold_kit import late_compute as pc
 
 SERVING: dict[type[Fact], str] = {RecallServed: "served", GoalFocused: "injected"}
 """The relation between an event that serves items and each of the items."""
@@ -76,12 +78,16 @@ _ROW = ("position", "stream_time", "event_id", "type", "org", "entity", "entity_
 
 def links(parsed: Mapping[type[Fact], pa.Table]) -> pa.Table:
     """The links in the decoded events of these facts, of which there is at least one: the columns of `lineage`.
+    Recalls have none here.
 
     Columns are computed from columns. A query costs 5 ms to plan, as much as a thousand events cost to decode.
     """
     found: list[pa.Table] = []
     for fact, events in parsed.items():
         rows = events.select(_ROW)
+        if fact is RecallServed:
+            found.append(_linked(rows.slice(0, 0), "trace", "", pa.array([], pa.string())))
+            continue
         for relation, prefix, column in _LINKS:
             found.append(_each(rows, relation, prefix, events[column]))
         for relation, prefix, column in _LINKS[:2]:
@@ -95,10 +101,7 @@ def links(parsed: Mapping[type[Fact], pa.Table]) -> pa.Table:
             refs = pc.struct_field(events["d"], field.split("."))
             found.append((_every if many else _each)(rows, relation, PREFIXES.get(relation, ""), refs))
         if fact in SERVING:
-            items = pc.struct_field(events["d"], ["items"])
-            looks = _are_looks(fact, events)
-            for relation, are in ((SERVING[fact], pc.invert(looks)), (SHOWN, looks)):
-                found.append(_every(rows.filter(are), relation, "", items.filter(are), "id"))
+            found.append(_every(rows, SERVING[fact], "", pc.struct_field(events["d"], ["items"]), "id"))
     return pa.concat_tables(found)
 
 
@@ -106,13 +109,6 @@ def _named(events: pa.Table, part: str, field: str) -> pa.ChunkedArray:
     """The `trace_id` or `message_id` in one part of the events' data; null where it is empty."""
     name = pc.struct_field(events["d"], [part, field])
     return pc.if_else(pc.equal(name, ""), None, name)
-
-
-def _are_looks(fact: type[Fact], events: pa.Table) -> pa.Array | pa.ChunkedArray:
-    """Whether each event is a recall that does not count (projections/fold_kit/recalls.py)."""
-    if fact is not RecallServed:
-        return pa.repeat(False, len(events))
-    return pc.equal(pc.struct_field(events["d"], ["kind"]), LOOK)
 
 
 def _other_than(name: pa.ChunkedArray, earlier: Iterable[pa.ChunkedArray]) -> pa.ChunkedArray:

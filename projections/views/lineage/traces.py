@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import duckdb
 
-from kledger.contract.recall import LOOK
 from kledger.contract.scopes import Caller
 from ledger.event import JsonObject
 from projections.fold_kit.named_rows import named_rows
-from projections.fold_kit.sql_text import text
+from projections.fold_kit.recalls import counts
 from projections.views.knowledge.ask import with_times
 from projections.views.lineage.ask import readable_events
 
 MOST_ACTORS = 5
+_LOOKS = f"""SELECT position FROM recall_events WHERE NOT {counts("d.")}
+    UNION ALL SELECT position FROM recall_remains WHERE NOT {counts()}"""
 
 
 def traces(
@@ -28,7 +29,7 @@ def traces(
             epoch_us(min(e.stream_time)) AS began, epoch_us(max(e.stream_time)) AS ended, max(e.position) AS position
         FROM events AS e
         WHERE e.org = ? AND e.trace_id IS NOT NULL AND {may}
-            AND e.position NOT IN (SELECT position FROM recalls WHERE kind = {text(LOOK)})
+            AND e.position NOT IN ({_LOOKS})
         GROUP BY e.trace_id {earlier} ORDER BY position DESC LIMIT {int(limit)}""",
         [org, *values],
     )

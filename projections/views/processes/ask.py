@@ -77,7 +77,7 @@ def process(cursor: duckdb.DuckDBPyConnection, org: str, kind: str, process_id: 
     """One process with the trace and message of its request; None when its request does not count."""
     row = cursor.execute(
         f"""SELECT {_COLUMNS}, e.trace_id, e.message_id
-            FROM processes AS p LEFT JOIN events AS e ON e.position = p.requested_position
+            FROM processes AS p LEFT JOIN other_events AS e ON e.position = p.requested_position
             WHERE p.org = ? AND p.kind = ? AND p.id = ?""",
         [org, kind, process_id],
     ).fetchone()

@@ -7,9 +7,9 @@ A memory is odd when one of its events is not sure to count, and when it is disa
 from __future__ import annotations
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from ledger.events.profile import ProfileCreated, ProfileDisabled
+from projections.fold_kit import late_compute as pc
 from projections.fold_kit.workbench import Workbench
 
 _VERSIONS = f"""

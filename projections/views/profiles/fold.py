@@ -7,10 +7,10 @@ from typing import Any
 
 import orjson
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from ledger.event import Fact
 from ledger.events.profile import FACTS, MEMORIES, ProfileDisabled
+from projections.fold_kit import late_compute as pc
 from projections.fold_kit.decisions import Counted
 from projections.fold_kit.sql_text import Json, Value, among
 from projections.fold_kit.versioned_view import (

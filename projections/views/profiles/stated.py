@@ -32,7 +32,7 @@ def stated(cursor: duckdb.DuckDBPyConnection, org: str, owner: str, as_of: int) 
     ).fetchall()
     memory_of: dict[int, ProfileType] = {position: memory_type for memory_type, position in versions}
     events = cursor.execute(
-        f"SELECT position, data::VARCHAR FROM events WHERE position IN ({among(memory_of)}) ORDER BY position"
+        f"SELECT position, data::VARCHAR FROM other_events WHERE position IN ({among(memory_of)}) ORDER BY position"
     ).fetchall()
     contents: dict[ProfileType, JsonObject] = {}
     for position, data in events:

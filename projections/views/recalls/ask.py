@@ -1,14 +1,13 @@
 """Queries of recalls: those that served an item, those of a caller, and one of them with what it said.
 
-A recall is its actor's and the operator's: every query has that in its SQL. A page is one filter with an order and a
-limit, which DuckDB answers out of the narrow columns before it reads the rest; positions looked up in a list would read
-every column of the table.
+A recall is its actor's and the operator's: every query has that in its SQL. Each reads the table in which a recall is
+one row (projections/views/recalls/tables.py), and unfolds no item that it does not show.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 import duckdb
@@ -22,11 +21,19 @@ from projections.fold_kit.recalls import counts
 from projections.fold_kit.sql_text import among, text
 from projections.views.knowledge.ask import microseconds, readable_by, with_times
 
-_RECALL = """recall_id, kind, epoch_us(time) AS time, position, view_position, actor, trace_id, message_id, session,
-    intent, language, policy, query"""
-_PLACE = "rank, item_version, relevance, match"
-_FIRST = "(rank = 1 OR rank IS NULL)"
-"""Of the rows of a recall the one that each has once."""
+_RECALL = """entity_id AS recall_id, d.kind AS kind, epoch_us(stream_time) AS time, position,
+    d.view_position AS view_position, actor, trace_id, message_id, d.ranking.session AS session,
+    d.ranking.intent AS intent, d.ranking.language AS language, d.ranking.policy AS policy, d.query AS query,
+    len(d.items) AS of"""
+_PLACE = """rank::INTEGER AS rank, d.items[rank].version AS item_version, d.items[rank].relevance AS relevance,
+    d.ranking.matches[rank] AS match"""
+
+
+@dataclass(frozen=True, slots=True)
+class Recalls(Page):
+    """A page of recalls, and how many more there were whose detail is past its retention."""
+
+    past: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,15 +57,36 @@ def of_item(
     item_id: str,
     window: Window,
     counting: bool | None = None,
-) -> Page:
+) -> Recalls:
     """The caller's recalls that served an item, with its best place in each. Ask before whether the caller reads it."""
-    where = f"item_id = {text(item_id)} AND org = {text(org)} AND {_own(caller)} AND {_counting(counting)}"
-    return _page(cursor, f"{_RECALL}, {_PLACE}", where, window)
+    wanted = Wanted(item=item_id, counts=counting)
+    return _recalls(cursor, f"{_RECALL}, {_PLACE}", org, caller, wanted, window)
 
 
-def recalls(cursor: duckdb.DuckDBPyConnection, org: str, caller: Caller, wanted: Wanted, window: Window) -> Page:
+def recalls(cursor: duckdb.DuckDBPyConnection, org: str, caller: Caller, wanted: Wanted, window: Window) -> Recalls:
     """The caller's recalls, newest first."""
-    return _page(cursor, _RECALL, f"{_narrowed(wanted)} AND org = {text(org)} AND {_own(caller)}", window)
+    return _recalls(cursor, _RECALL, org, caller, wanted, window)
+
+
+def _recalls(
+    cursor: duckdb.DuckDBPyConnection, columns: str, org: str, caller: Caller, wanted: Wanted, window: Window
+) -> Recalls:
+    own = f"org = {text(org)} AND {_own(caller)}"
+    past = f"FROM recall_remains WHERE {_narrowed(wanted, '')} AND {own}"
+    if wanted.item is not None:
+        past += f" AND list_contains(items, {text(wanted.item)})"
+    ((number,),) = cursor.execute(f"SELECT count(*) {past}").fetchall()
+    return replace(_page(cursor, columns, f"{_narrowed(wanted)} AND {own}", window, wanted.item), past=number)
+
+
+def past_retention(cursor: duckdb.DuckDBPyConnection, org: str, caller: Caller, recall_id: str) -> int | None:
+    """The position of the caller's recall of this id whose detail is past its retention; None where there is none."""
+    ((position,),) = cursor.execute(
+        f"""SELECT min(position) FROM recall_remains
+            WHERE recall_key = md5_number_lower(?) AND org = ? AND {_own(caller)}""",
+        [recall_id, org],
+    ).fetchall()
+    return None if position is None else int(position)
 
 
 def recall(cursor: duckdb.DuckDBPyConnection, org: str, caller: Caller, recall_id: str) -> JsonObject | None:
@@ -66,21 +94,29 @@ def recall(cursor: duckdb.DuckDBPyConnection, org: str, caller: Caller, recall_i
     how many it may not (`left_out`). None where there is none; of two by one id it is the first.
     """
     ((position,),) = cursor.execute(
-        f"SELECT min(position) FROM recalls WHERE recall_id = ? AND org = ? AND {_own(caller)}", [recall_id, org]
+        f"SELECT min(position) FROM recall_events WHERE entity_id = ? AND org = ? AND {_own(caller)}", [recall_id, org]
     ).fetchall()
     if position is None:
         return None
-    query = f"SELECT {_RECALL}, {_PLACE}, item_id AS id FROM recalls WHERE position = {int(position)} ORDER BY rank"
-    rows = named_rows(cursor, query)
-    places = [{name: row.pop(name) for name in ("rank", "item_version", "relevance", "match", "id")} for row in rows]
-    served = [place for place in places if place["id"] is not None]
+    ranks = "unnest(range(1, len(d.items) + 1)) AS rank"
+    at = f"FROM recall_events WHERE position = {int(position)}"
+    (shown,) = named_rows(cursor, f"SELECT {_RECALL} {at}")
+    served = named_rows(
+        cursor, f"SELECT {_PLACE}, d.items[rank].id AS id FROM (SELECT d, {ranks} {at}) AS r ORDER BY r.rank"
+    )
     said = _as_served(cursor, org, caller, {(place["id"], place["item_version"]) for place in served})
-    shown = [place | said[key] for place in served if (key := (place["id"], place["item_version"])) in said]
-    return with_times(rows[0], "time") | {
-        "of": len(served),
-        "results": shown,
-        "left_out": len(served) - len(shown),
-    }
+    results = [place | said[key] for place in served if (key := (place["id"], place["item_version"])) in said]
+    return with_times(shown, "time") | {"results": results, "left_out": len(served) - len(results)}
+
+
+def past_around(cursor: duckdb.DuckDBPyConnection, org: str, caller: Caller, ref: str) -> int:
+    """How many of the caller's recalls that served the item `ref`, or are of the trace `trace:ID`, are reduced."""
+    trace = ref.removeprefix("trace:")
+    about = f"list_contains(items, {text(ref)})" if trace == ref else f"trace_id = {text(trace)}"
+    ((number,),) = cursor.execute(
+        f"SELECT count(*) FROM recall_remains WHERE {about} AND org = {text(org)} AND {_own(caller)}"
+    ).fetchall()
+    return int(number)
 
 
 def _as_served(
@@ -131,51 +167,39 @@ def _own(caller: Caller) -> str:
     return "TRUE" if caller.is_operator else f"actor IN ({among(caller.entities())})"
 
 
-def _narrowed(wanted: Wanted) -> str:
-    """The predicate of one row of each recall that is wanted, or of more where an item stands in it twice."""
-    one = _FIRST if wanted.item is None else f"item_id = {text(wanted.item)}"
-    equal = {"trace_id": wanted.trace, "actor": wanted.actor, "kind": wanted.kind}
+def _narrowed(wanted: Wanted, data: str = "d.") -> str:
+    """The predicate of the recalls that are wanted, but for the item; `data` is what the kind is a part of."""
+    equal = {"trace_id": wanted.trace, "actor": wanted.actor, f"{data}kind": wanted.kind}
     named = [f"{column} = {text(value)}" for column, value in equal.items() if value is not None]
     return " AND ".join(
-        [one, _counting(wanted.counts), *named, *_within(wanted.since, ">="), *_within(wanted.until, "<")]
+        [_counting(wanted.counts, data), *named, *_within(wanted.since, ">="), *_within(wanted.until, "<")]
     )
 
 
-def _counting(wanted: bool | None) -> str:
+def _counting(wanted: bool | None, data: str) -> str:
     if wanted is None:
         return "TRUE"
-    return counts() if wanted else f"NOT {counts()}"
+    return counts(data) if wanted else f"NOT {counts(data)}"
 
 
 def _within(bound: int | datetime | None, compared: str) -> list[str]:
     if isinstance(bound, datetime):
-        return [f"time {compared} make_timestamptz({microseconds(bound)})"]
+        return [f"stream_time {compared} make_timestamptz({microseconds(bound)})"]
     return [] if bound is None else [f"position {compared} {int(bound)}"]
 
 
-def _page(cursor: duckdb.DuckDBPyConnection, columns: str, where: str, window: Window) -> Page:
-    """A page of recalls, each once, with how many items it served (`of`)."""
+def _page(cursor: duckdb.DuckDBPyConnection, columns: str, where: str, window: Window, item: str | None) -> Recalls:
+    """A page of recalls; with an item those that served it, `rank` being its best place in each."""
+    source = f"recall_events WHERE {where}"
+    if item is not None:
+        places = f"list_position(list_transform(d.items, lambda x: x.id), {text(item)})"
+        source = f"(SELECT *, {places} AS rank FROM {source}) WHERE rank > 0"
     earlier = "" if window.before is None else f"AND position < {int(window.before)}"
     rows = named_rows(
-        cursor,
-        f"SELECT {columns} FROM recalls WHERE {where} {earlier} ORDER BY position DESC, rank LIMIT {int(window.limit)}",
+        cursor, f"SELECT {columns} FROM {source} {earlier} ORDER BY position DESC LIMIT {int(window.limit)}"
     )
-    each_once = list({row["position"]: row for row in reversed(rows)}.values())[::-1]
-    total = len(each_once)
+    total = len(rows)
     if window.before is not None or len(rows) == window.limit:  # there may be others
-        ((total,),) = cursor.execute(f"SELECT count(DISTINCT position) FROM recalls WHERE {where}").fetchall()
-    served = _served(cursor, [row["position"] for row in each_once])
-    results = [with_times(row, "time") | {"of": served[row["position"]]} for row in each_once]
-    return Page(results, total, rows[-1]["position"] if len(rows) == window.limit else None)
-
-
-def _served(cursor: duckdb.DuckDBPyConnection, positions: Sequence[int]) -> dict[int, int]:
-    """How many items each of these recalls served."""
-    if not positions:
-        return {}
-    rows = cursor.execute(
-        f"""SELECT position, count(item_id) FROM recalls
-            WHERE position BETWEEN {min(positions)} AND {max(positions)} AND position IN ({among(positions)})
-            GROUP BY position"""
-    ).fetchall()
-    return dict(rows)
+        ((total,),) = cursor.execute(f"SELECT count(*) FROM {source}").fetchall()
+    results = [with_times(row, "time") for row in rows]
+    return Recalls(results, total, rows[-1]["position"] if len(rows) == window.limit else None)

@@ -53,7 +53,7 @@ def held(
     reads, read_values = readable_by(seeing, "k.")
     source = f"""FROM held_statements AS h LEFT JOIN knowledge AS k ON k.org = h.org AND k.id = h.item_id
         LEFT JOIN tombstones AS t ON t.org = h.org AND t.item_id = h.item_id AND t.position = h.retired_at
-        LEFT JOIN events AS e ON e.position = t.position
+        LEFT JOIN other_events AS e ON e.position = t.position
         WHERE {" AND ".join(where)}"""
     rows = named_rows(
         cursor,

@@ -42,7 +42,7 @@ WHERE CASE s.cause
     WHEN 'retired' THEN before.status <> 'expired'
         AND NOT (coalesce(before.layer, '') = 'short' AND s.reason = {text(_CLEANED)})
     ELSE after.content <> before.content AND NOT EXISTS (
-        FROM event_keys AS k JOIN events AS e ON e.position = k.position
+        FROM event_keys AS k JOIN other_events AS e ON e.position = k.position
         WHERE k.key = md5_number_lower(s.causation_id) AND e.event_id = s.causation_id AND e.org = s.org
             AND e.position < s.position AND e.entity IN ('extraction', 'conflict')
     ) END

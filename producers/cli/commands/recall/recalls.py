@@ -13,9 +13,7 @@ from producers.cli.screen import counted, facts, plain, short_time, snippet, tab
 from producers.cli.session import KNOWLEDGE, Answer, Session, as_caller
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from kledger.answers.recalls import RecallFields, RecallOfItem, ServedItem
+    from kledger.answers.recalls import RecallFields, RecallList, RecallOfItem, RecallsOfItem, ServedItem
 
 Kind = Literal["search", "startup", "focus", "recall", "page"]
 
@@ -45,7 +43,7 @@ def recalls(
         rows = table("recall", "time", "kind", "by", "asked", "place", "match", "version", whole=("recall",))
         for each in found["results"]:
             rows.add_row(*_named(each), *_place(each))
-        return Answer(found, _page(rows, found["results"], found["total"], found["position"]))
+        return Answer(found, _page(rows, found))
     page = session.ledger.recalls.list(
         item=item_id,
         trace=trace,
@@ -60,7 +58,7 @@ def recalls(
     rows = table("recall", "time", "kind", "by", "asked", "items", right=("items",), whole=("recall",))
     for recall in page["results"]:
         rows.add_row(*_named(recall), str(recall["of"]))
-    return Answer(page, _page(rows, page["results"], page["total"], page["position"]))
+    return Answer(page, _page(rows, page))
 
 
 def served(
@@ -104,9 +102,11 @@ def _place(each: RecallOfItem) -> list[str]:
     return [f"{each['rank']} of {each['of']}", match, str(each["item_version"])]
 
 
-def _page(rows: RenderableType, shown: Sequence[RecallFields], total: int, position: int) -> RenderableType:
-    summary = f"{len(shown)} of {counted(total, 'recall')}, as of position {position}"
-    return Group(rows, summary) if shown else f"no recall to show; {summary}"
+def _page(rows: RenderableType, page: RecallsOfItem | RecallList) -> RenderableType:
+    summary = f"{page['count']} of {counted(page['total'], 'recall')}, as of position {page['position']}"
+    if older := page.get("past_retention"):
+        summary += f"; the detail of {older:,} more is past its retention: kledger replay"
+    return Group(rows, summary) if page["results"] else f"no recall to show; {summary}"
 
 
 def _item(each: ServedItem) -> Group:

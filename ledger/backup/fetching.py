@@ -1,0 +1,89 @@
+"""Backup brought from an object store: its files in a directory of this machine, where it is restored from."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from kledger.contract.errors import BrokerUnavailable, LedgerError, ObjectStoreFailed
+from ledger.archive.event_file import file_digest
+from ledger.backup.address import is_in_store
+from ledger.backup.manifest import load
+from ledger.backup.opening import opened
+from ledger.backup.place import EVENTS, MANIFEST, Directory, Place
+from ledger.backup.writing import Progress, damaged, silent
+
+_BESIDE = re.compile(r"keys\.json|sessions\.json|sessions-[0-9a-f]{16}\.words")
+FETCHED = "fetched-backup"
+"""Where it is in the data directory that it is restored into, until the restore is done."""
+
+
+@contextmanager
+def brought_here(where: str, data: Path | None, progress: Progress = silent) -> Iterator[Path]:
+    """A backup as a directory: that at the address itself, or what was fetched from an object store.
+
+    Where `data` is given, it is fetched into that directory, and removed again in the end. It stays where the store or
+    the broker went away, or the process was killed: what is there is not fetched a second time. Raises InvalidPayload,
+    BackupDamaged, ObjectStoreFailed, OSError.
+    """
+    if not is_in_store(where):
+        yield Path(where)
+        return
+    if data is None:
+        with tempfile.TemporaryDirectory(prefix="kledger-restore-") as scratch, opened(where) as place:
+            fetch(place, Path(scratch), progress)
+            yield Path(scratch)
+        return
+    directory = data / FETCHED
+    try:
+        with opened(where) as place:
+            fetch(place, directory, progress)
+        yield directory
+    except LedgerError as error:
+        if not isinstance(error, BrokerUnavailable | ObjectStoreFailed):
+            shutil.rmtree(directory, ignore_errors=True)
+        raise
+    shutil.rmtree(directory)
+
+
+def fetch(place: Place, directory: Path, progress: Progress = silent) -> None:
+    """Bring a backup here, file by file; those that are here already are not fetched again.
+
+    Raises BackupDamaged when a file is missing or is another one than the manifest says, ObjectStoreFailed, OSError.
+    """
+    started, here, sizes = time.monotonic(), Directory(directory), place.sizes()
+    manifest = load(place)
+    directory.parent.mkdir(parents=True, exist_ok=True)
+    for folder in (directory, directory / EVENTS):
+        folder.mkdir(exist_ok=True, mode=0o700)
+    for segment in manifest.segments:
+        path = directory / segment.file
+        if not (path.is_file() and path.stat().st_size == segment.size and file_digest(path) == segment.sha256):
+            try:
+                _bring(place, here, segment.file)
+            except FileNotFoundError as error:
+                raise damaged(place, [f"{segment.file} is missing"]) from error
+            if file_digest(path) != segment.sha256:
+                path.unlink()
+                raise damaged(place, [f"{segment.file} was changed: its SHA-256 is another one"])
+        progress(segment.last, manifest.position, segment.last / max(time.monotonic() - started, 1e-9))
+    for name in sizes:
+        if _BESIDE.fullmatch(name):
+            _bring(place, here, name)
+    here.write(MANIFEST, place.read(MANIFEST))
+
+
+def _bring(place: Place, here: Directory, name: str) -> None:
+    with place.local(name) as file:
+        draft = here.draft(name)
+        draft.unlink(missing_ok=True)
+        descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with file.open("rb") as source, os.fdopen(descriptor, "wb") as target:
+            shutil.copyfileobj(source, target)
+        here.put(draft, name)

@@ -1,0 +1,63 @@
+"""Archive of a restored node: the files of its backup are segments again, and its chain begins with their leaves.
+
+A restore has compared every event of the stream with the backup, so the node that is made there vouches for them: a key
+of its own signs a checkpoint at their end, and a manifest for each segment. Without this the node would do so once it
+had read the whole log, and write its archive from the log again. What is too large for a segment, or too small to be
+worth one, is left to the archive's writer.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+import structlog
+
+from kledger.contract.errors import UnsafeKeyFile
+from ledger.archive.event_file import body_bytes_in, read_leaves
+from ledger.archive.events import adopt_events
+from ledger.archive.segments import ARCHIVE, SEGMENT_BYTES, SEGMENT_EVENTS
+from ledger.archive.segments import Segment as Stretch
+from ledger.backup.manifest import Manifest, Segment
+from ledger.integrity.chain_start import begin, note_signed
+from ledger.integrity.checkpoints import append_checkpoints, last_checkpoint, sign
+from ledger.integrity.notary_start import NotaryFiles
+from ledger.integrity.signing_keys import SigningKeys
+
+log = structlog.get_logger(__name__)
+
+FEWEST_EVENTS = 1_000
+"""A file of fewer events is not worth a segment."""
+
+
+def put_back(directory: Path, manifest: Manifest, data: Path, fewest: int = FEWEST_EVENTS) -> int:
+    """Make the archive and the chain of a data directory from a restored backup; returns the number of segments.
+
+    Nothing is done where there is a chain already, or nothing was restored. A failure is logged: the node has the log.
+    """
+    files = NotaryFiles.of(data)
+    try:
+        if not manifest.position or last_checkpoint(files.checkpoints) is not None:
+            return 0
+        files.directory.mkdir(parents=True, exist_ok=True, mode=0o700)
+        keys, segments = SigningKeys.open(files.keys), 0
+        for one in manifest.segments:
+            path = directory / one.file
+            leaves = read_leaves(path)
+            files.leaves.append(leaves, one.first - 1)
+            if _is_one(one, path, fewest):
+                adopt_events(data / ARCHIVE, Stretch(one.first, one.last), path, one.sha256, leaves, keys)
+                segments += 1
+        begin(files, manifest.position, manifest.position)
+        append_checkpoints(files.checkpoints, [sign(manifest.chain, keys, datetime.now(UTC))])
+        note_signed(files)
+    except (OSError, ValueError, UnsafeKeyFile) as error:
+        log.warning("the backup is not put back as the archive: the node makes it from the log", why=str(error))
+        return 0
+    return segments
+
+
+def _is_one(file: Segment, path: Path, fewest: int) -> bool:
+    """Whether the archive would have a segment like this file."""
+    events = file.last - file.first + 1
+    return fewest <= events <= SEGMENT_EVENTS and body_bytes_in(path) <= SEGMENT_BYTES + SEGMENT_EVENTS * 8

@@ -1,0 +1,157 @@
+"""What the log has and the view does not yet: the events between the two, by the item that they are about.
+
+A read of one item at a position need not wait for a fold where the view has the item as it is at that position (no
+event in between is about it), or where the item is new and its save alone is in between. Such a save is certain to
+count: its ids are new (projections/fold_kit/identities.py), and the gate's own rules judge it
+(projections/engine/ahead/just_saved.py). In all other cases the read waits. Belongs to one event loop.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections import deque
+from collections.abc import Sequence
+from enum import Enum
+from typing import NamedTuple
+
+import orjson
+
+from kledger.contract.errors import IllegalSubject
+from ledger.event import StoredEvent
+from ledger.events.knowledge import KnowledgeSaved
+from ledger.store.parked import Parked
+from ledger.wire.subjects import decode_token, encode_token
+from projections.fold_kit.identities import Identities
+from projections.views.events.fold import key_of
+
+A_FEW = 64
+"""Events that arrive at once and are looked at one by one; what comes in bulk is soon folded."""
+MOST_BYTES = 64 * 1024
+_ITEM, _SAVED = KnowledgeSaved.entity(), KnowledgeSaved.verb()
+# Events of these entities change no item but the one that they are about.
+_ONE_BY_ONE = frozenset({_ITEM, "recall", "goal", "profile", "session"})
+
+Key = tuple[str, str]
+"""Tenant and id of an item, as tokens of a subject."""
+
+
+class Untouched(Enum):
+    """The view has the item as it is at the position."""
+
+    UNTOUCHED = "untouched"
+
+
+UNTOUCHED = Untouched.UNTOUCHED
+
+
+class _Between(NamedTuple):
+    position: int
+    identity: int
+    about: Key | None
+
+
+class _Item(NamedTuple):
+    last: int
+    save: StoredEvent | None
+    """Its save, where that is certain to be accepted, and all that is in between about it."""
+
+
+class Ahead:
+    """The events that have arrived and are not folded, as far as they are looked at."""
+
+    def __init__(self) -> None:
+        self.upto = 0
+        """The last position that has arrived."""
+        self._unseen = 0  # up to here an event may have gone by unseen, so that nothing is certain before it is folded
+        self._between: deque[_Between] = deque()
+        self._identities: set[int] = set()
+        self._items: dict[Key, _Item] = {}
+        self._waiting: list[tuple[int, asyncio.Future[None]]] = []
+
+    def begin(self, folded: int) -> None:
+        """A reading of the log begins, after what is folded."""
+        if self.upto < folded:
+            self.unsure()
+            self.upto = folded
+
+    def unsure(self) -> None:
+        """Forget all that is in between: what it makes of an item shows once it is folded."""
+        self._unseen = max(self._unseen, self.upto)
+        self._between.clear()
+        self._identities.clear()
+        self._items.clear()
+
+    def arrived(self, events: Sequence[StoredEvent], folded: int, known: Identities | None, parked: Parked) -> None:
+        """Look at events that have arrived, while the view is at `folded` and has the ids in `known`."""
+        fresh = [event for event in events if event.position > self.upto]
+        if not fresh:
+            return
+        before, self.upto = self.upto, fresh[-1].position
+        seen = len(fresh) <= A_FEW and fresh[0].position == before + 1 and known is not None and known.upto >= folded
+        if known is None or not seen or any(event.position in parked for event in fresh):
+            self.unsure()
+        else:
+            self._drop(folded)
+            for event in fresh:
+                self._look_at(event, known)
+        for waiting in [each for each in self._waiting if each[0] <= self.upto]:
+            if not waiting[1].done():
+                waiting[1].set_result(None)
+
+    def _look_at(self, event: StoredEvent, known: Identities) -> None:
+        """Note what an event is about. Where that cannot be told, nothing is sure until it is folded."""
+        tokens = event.subject.split(".")
+        try:
+            _, org, entity, entity_id, verb, _, _ = tokens
+            if entity not in _ONE_BY_ONE or len(event.body) > MOST_BYTES:
+                raise ValueError(entity)
+            identity = key_of(orjson.loads(event.body)["id"])
+            about = (org, entity_id) if entity == _ITEM else None
+            if about is not None:
+                new = (
+                    about not in self._items
+                    and verb == _SAVED
+                    and identity not in self._identities
+                    and not known.may_have(identity)
+                    and not known.may_have(key_of(decode_token(entity_id)))
+                )
+                self._items[about] = _Item(event.position, event if new else None)
+        except (IllegalSubject, ValueError, LookupError, TypeError, AttributeError):
+            self._unseen = event.position
+            return
+        self._identities.add(identity)
+        self._between.append(_Between(event.position, identity, about))
+
+    def _drop(self, folded: int) -> None:
+        """Forget what is folded."""
+        while self._between and self._between[0].position <= folded:
+            _, identity, about = self._between.popleft()
+            self._identities.discard(identity)  # the view's own have it by now
+            if about is not None and (item := self._items.get(about)) is not None and item.last <= folded:
+                del self._items[about]
+
+    def of(self, org: str, item_id: str, position: int, folded: int) -> StoredEvent | Untouched | None:
+        """The save of an item that is all there is in between about it; UNTOUCHED where there is nothing.
+
+        None where the read at `position` has to wait until the view, which is at `folded`, has it.
+        """
+        if position > self.upto or self._unseen > folded:
+            return None
+        item = self._items.get((encode_token(org), encode_token(item_id)))
+        if item is None or item.last <= folded:
+            return UNTOUCHED
+        return item.save
+
+    async def until(self, position: int, within: float) -> None:
+        """Wait until a position has arrived, for so many seconds at the most."""
+        if position <= self.upto or within <= 0:
+            return
+        waiting = (position, asyncio.get_running_loop().create_future())
+        self._waiting.append(waiting)
+        try:
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(within):
+                    await waiting[1]
+        finally:
+            self._waiting.remove(waiting)

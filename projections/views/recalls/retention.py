@@ -1,0 +1,58 @@
+"""Retention of the detail of recalls: after some days, only what is counted stays in the views.
+
+A view file states for how many days it keeps the detail (`recall_retention`), null for all. What is past follows from
+the log alone: a fold looks at no clock, but at the latest time at which the log kept an event, as far as it is folded.
+Days are whole ones in UTC, so that mostly nothing is to be done. The log keeps every recall as it was.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import duckdb
+
+from kledger.contract.errors import InvalidPayload
+from ledger.event import StoredEvent
+from ledger.privacy.sealed import ERASED, USER
+from projections.fold_kit.sql_text import text
+from projections.fold_kit.workbench import Workbench
+
+DAY_US = 86_400_000_000
+MOST_DAYS = 36_500
+
+# `said` is the digest of what a person asked: a forgetting finds by it the embedding that was kept of those words.
+_MOVE = f"""
+INSERT INTO recall_remains
+SELECT position, time, stream_time, org, actor, trace_id, d.kind, list_transform(d.items, lambda x: x.id),
+    md5_number_lower(entity_id),
+    CASE WHEN starts_with(actor, {text(USER)}) AND d.query <> {text(ERASED)} THEN unhex(sha256(d.query)) END
+FROM recall_events WHERE stream_time < {{before}};
+DELETE FROM packed_recalls WHERE stream_time < {{before}};
+DELETE FROM waiting_recalls WHERE stream_time < {{before}}
+"""
+
+
+def checked_days(days: int | None) -> int | None:
+    """A number of days that a file may state. Raises InvalidPayload."""
+    if days is not None and not 1 <= days <= MOST_DAYS:
+        raise InvalidPayload(f"the detail of recalls is kept for 1 to {MOST_DAYS:,} days, not for {days}", errors=[])
+    return days
+
+
+def begin(con: duckdb.DuckDBPyConnection, days: int | None) -> None:
+    """State the retention of a new file."""
+    con.execute("INSERT INTO recall_retention VALUES (?, 'epoch')", [checked_days(days)])
+
+
+def fold(bench: Workbench, events: Sequence[StoredEvent]) -> None:
+    """Reduce the recalls that are past their retention once these events, the last folded ones, are there."""
+    days = bench.recall_days
+    if days is None:
+        return
+    ((before,),) = bench.rows("SELECT epoch_us(before) FROM recall_retention")
+    times = [event.stored_ns // 1000 for event in events]
+    due = max(before, (max(times) // DAY_US - days) * DAY_US)
+    if due > before or min(times) < before:  # the broker's clock may have gone back
+        moment = f"make_timestamptz({due})"
+        bench.run(_MOVE.format(before=moment))
+        bench.run(f"UPDATE recall_retention SET before = {moment}")

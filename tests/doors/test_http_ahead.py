@@ -1,0 +1,115 @@
+"""An item that was just saved is read before the view has it, and is what the view then says it is."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import AsyncIterator, Iterator
+from typing import Any
+
+import pytest
+from fastapi.routing import APIRoute
+
+from producers.http.routes.direct_items import DirectItems
+from projections.engine.parking import fold_strictly
+from projections.live import projector
+from tests.doors.http_door import ALICE, BOB, Door, http_door
+from tests.doors.one_app import app_of
+from tests.patience import PATIENCE
+
+K = "/api/knowledge"
+PLAIN = {"task": "fix the lamp", "content": "turn the fuse", "types": ["tool"], "scopes": ["public"]}
+SAVES = [
+    PLAIN,
+    {**PLAIN, "id": "mine/lamp 1", "tags": {"room": ["hall", 2], "灯": None, "on": True}, "score": 5},
+    {**PLAIN, "source": {"name": "a book", "urls": ["https://example.org"], "trace_id": "t-1", "message_id": "m-1"}},
+    {**PLAIN, "trace_id": "t-2", "created_at": "2026-03-05T12:00:00+01:00", "eval": {"confidence": 0.25}},
+    {"content": "Look first. Then turn the fuse; it's 'quoted' and has\na line break.", "types": ["plan", "tool"]},
+]
+
+
+@pytest.fixture
+def folding(monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Event]:
+    """Events are folded while this is set."""
+    goes_on = threading.Event()
+    goes_on.set()
+
+    def fold(*given: Any) -> Any:
+        assert goes_on.wait(PATIENCE)
+        return fold_strictly(*given)
+
+    monkeypatch.setattr(projector, "fold_strictly", fold)
+    yield goes_on
+    goes_on.set()
+
+
+@pytest.fixture
+async def door(folding: threading.Event) -> AsyncIterator[Door]:
+    async with http_door() as opened:
+        await opened.saved(task="an older lamp")
+        yield opened
+        folding.set()
+
+
+async def saved_only(door: Door, folding: threading.Event, save: dict[str, Any]) -> dict[str, Any]:
+    """Save an item that the view does not get for now."""
+    folding.clear()
+    answer = await door.post(K, json=save, headers=ALICE)
+    assert answer.status_code == 201, answer.text
+    told: dict[str, Any] = answer.json()
+    await door.desk.view.ahead.until(told["position"], PATIENCE)
+    return told
+
+
+def address(item_id: str) -> str:
+    return f"{K}/{item_id.replace('/', '%2F').replace(' ', '%20')}"
+
+
+@pytest.mark.parametrize("save", SAVES, ids=range(len(SAVES)))
+async def test_an_item_is_read_before_its_fold_as_after_it(
+    door: Door, folding: threading.Event, save: dict[str, Any]
+) -> None:
+    told = await saved_only(door, folding, save)
+    before = await door.get(address(told["id"]), headers=ALICE)
+    assert before.status_code == 200, before.text
+    assert door.desk.view.position < told["position"]
+    folding.set()
+    await door.desk.view.wait_for(told["position"], PATIENCE)
+    after = await door.get(address(told["id"]), headers=ALICE)
+    assert before.json() == after.json()
+
+
+async def test_others_need_not_wait_for_what_is_not_about_their_item(door: Door, folding: threading.Event) -> None:
+    older = (await door.saved(BOB, task="another lamp"))["id"]
+    told = await saved_only(door, folding, PLAIN)
+    asked = {"min_position": told["position"]}
+    assert (await door.get(f"{K}/{older}", params=asked, headers=BOB)).json()["task"] == "another lamp"
+    assert (await door.get(f"{K}/none", params=asked, headers=BOB)).status_code == 404
+
+
+async def test_who_may_not_read_an_item_waits_for_the_view_to_say_so(door: Door, folding: threading.Event) -> None:
+    told = await saved_only(door, folding, {**PLAIN, "scopes": ["user:alice"]})
+    asked = {"min_position": told["position"], "wait": 0}
+    assert (await door.get(address(told["id"]), params=asked, headers=BOB)).status_code == 503
+    folding.set()
+    asked["wait"] = 30
+    assert (await door.get(address(told["id"]), params=asked, headers=BOB)).status_code == 404
+
+
+async def test_who_has_read_ahead_reads_nothing_older_after_that(door: Door, folding: threading.Event) -> None:
+    told = await saved_only(door, folding, PLAIN)
+    now = {"wait": 0}
+    assert (await door.get(K, params=now, headers=BOB)).json()["degraded"] == []
+    await door.get(address(told["id"]), params={"min_position": told["position"]}, headers=BOB)
+    (lack,) = (await door.get(K, params=now, headers=BOB)).json()["degraded"]
+    assert lack["part"] == "view"
+
+
+async def test_no_other_route_is_taken_for_an_item(door: Door) -> None:
+    app = app_of(door.desk)
+    direct = DirectItems(app, app.router.routes)
+    assert direct.takes({"method": "GET", "path": f"{K}/an-id"})
+    others = [route for route in app.router.routes if isinstance(route, APIRoute) and route.path != f"{K}/{{item_id}}"]
+    for route in others:
+        for method in route.methods or ():
+            saves = (method, route.path) == ("POST", K)
+            assert direct.takes({"method": method, "path": route.path}) == saves
