@@ -16,7 +16,6 @@ from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from cryptography.exceptions import InvalidTag
 
 from ledger.archive.segments import Segment
@@ -26,6 +25,7 @@ from ledger.privacy.keyring import Keyring
 from ledger.privacy.vault import DataKey, Held
 from projections.archive.texts import Path, put_back, starts_in, taken_out
 from projections.engine.decode import parse
+from projections.fold_kit import late_compute as pc
 from projections.fold_kit.parser import Parser
 
 Tables = dict[type[Fact], pa.Table]

@@ -10,7 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
+
+from projections.fold_kit import late_compute as pc
 
 Path = tuple[str, ...]
 """Where texts stand: a column, and the fields inside of it. There it is a text, JSON, or a list of either."""

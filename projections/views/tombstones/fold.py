@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 import duckdb
-import pyarrow.compute as pc
 
 from ledger.events.knowledge import KnowledgeRestored, KnowledgeRetired, KnowledgeRevised
 from ledger.privacy.sealed import USER
+from projections.fold_kit import late_compute as pc
 from projections.fold_kit.decisions import Counted
 from projections.fold_kit.sql_text import Moment, Value, among, insert, literal, text
 from projections.fold_kit.workbench import Facts, Workbench, table_of
