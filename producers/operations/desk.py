@@ -34,6 +34,7 @@ from projections.views.lineage import ask as lineage
 DEFAULT_WAIT = 10.0
 """Default number of seconds that a read waits for the view."""
 MAX_WAIT = 60.0
+_SHOWN_WITHIN_SECONDS = 1.0
 RECALLS_WAIT = 1.0
 """Seconds that a read of recalls waits for those served so far, where the broker or the view takes its time."""
 
@@ -99,9 +100,14 @@ class Freshness:
     _began: float = field(default_factory=time.monotonic)
 
     async def reach(self, view: LiveView) -> None:
-        """Wait until the view is new enough. Raises ViewBehind."""
+        """Wait until the view has what is asked for, and what anybody was shown before its fold. Raises ViewBehind."""
         if view.position < self.position:
             await self._reach("view", view.wait_for, self.own.view)
+        if view.position < view.answered:
+            try:
+                await view.wait_for(view.answered, _SHOWN_WITHIN_SECONDS)
+            except ViewBehind:
+                view.answered = 0  # the fold is held up: nobody else waits for it
 
     async def reach_vectors(self, searcher: Searcher) -> None:
         """Wait until searches are new enough. Raises ViewBehind."""

@@ -108,6 +108,8 @@ class LiveView(Protocol):
     @property
     def items_position(self) -> int: ...
 
+    answered: int
+
     async def wait_for(self, position: int, timeout: float = ...) -> None: ...
 
     async def item_ahead(

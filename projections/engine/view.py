@@ -113,6 +113,8 @@ class View:
     def __init__(self, instance: Instance) -> None:
         self.instance = instance
         self._moved = asyncio.Condition()
+        self.answered = 0
+        """Some read was answered as of this position before it was folded; no later read is to be older."""
         self._awaited: list[int] = []
         self.awaited = asyncio.Event()
         """Set while a reader waits for a position."""
@@ -189,9 +191,11 @@ class View:
         if self.position >= position:
             return UNTOUCHED
         await self.ahead.until(position, min(within, _ARRIVES_WITHIN_SECONDS))
-        found = self.ahead.of(org, item_id, position, self.position)
+        found: StoredEvent | JsonObject | Untouched | None = self.ahead.of(org, item_id, position, self.position)
         if isinstance(found, StoredEvent):
-            return row_of(self.instance.con, self.instance.bench.keyring, found)
+            found = row_of(self.instance.con, self.instance.bench.keyring, found)
+        if found is not None:
+            self.answered = max(self.answered, position)
         return found
 
     async def until(self, holds: Callable[[], bool]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 from collections.abc import AsyncIterator, Iterator
 from typing import Any
@@ -102,6 +103,26 @@ async def test_who_has_read_ahead_reads_nothing_older_after_that(door: Door, fol
     await door.get(address(told["id"]), params={"min_position": told["position"]}, headers=BOB)
     (lack,) = (await door.get(K, params=now, headers=BOB)).json()["degraded"]
     assert lack["part"] == "view"
+
+
+async def test_what_somebody_was_shown_is_in_what_others_read_next(door: Door, folding: threading.Event) -> None:
+    told = await saved_only(door, folding, PLAIN)
+    assert (await door.get(address(told["id"]), headers=ALICE)).status_code == 200
+    listing = asyncio.create_task(door.get(K, headers=BOB))
+    async with asyncio.timeout(PATIENCE):
+        await door.desk.view.awaited.wait()
+    folding.set()
+    assert told["id"] in [item["id"] for item in (await listing).json()["results"]]
+
+
+async def test_a_fold_that_is_held_up_holds_up_nobody_who_was_shown_nothing(
+    door: Door, folding: threading.Event
+) -> None:
+    told = await saved_only(door, folding, PLAIN)
+    assert (await door.get(address(told["id"]), headers=ALICE)).status_code == 200
+    assert (await door.get(K, headers=BOB)).json()["degraded"] == []
+    assert door.desk.view.answered == 0
+    assert (await door.get(K, headers=BOB)).status_code == 200
 
 
 async def test_no_other_route_is_taken_for_an_item(door: Door) -> None:
