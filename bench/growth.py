@@ -15,11 +15,10 @@ import argparse
 import asyncio
 import shutil
 import statistics
-import sys
 import tempfile
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from itertools import cycle, islice, pairwise
 from pathlib import Path
@@ -30,9 +29,10 @@ import orjson
 import uvloop
 
 from bench.grown import grown, queries_of
+from bench.minimal_server import minimal_server
 from bench.recall import data_directory
 from bench.search import BareEngine, imported, start_import, vectors_at
-from bench.visible import ROOT, HttpClient, environment, percentile, running_node
+from bench.visible import HttpClient, percentile, running_node
 
 SIZES = (10_000, 100_000)
 MILLION = 1_000_000
@@ -83,7 +83,9 @@ async def measure(data: Path, items: int) -> Measured:
             while await vectors_at(http) < int(result["position"]):  # noqa: ASYNC110  # of another process
                 await asyncio.sleep(0.1)
         measured.vectors_after = time.perf_counter() - began
-        minimal = HttpClient(await stack.enter_async_context(_minimal(corpus, asked, directory / "minimal")))
+        minimal = HttpClient(
+            await stack.enter_async_context(minimal_server("minimal_search", corpus, asked, directory / "minimal"))
+        )
         stack.callback(minimal.close)
         engine = BareEngine(directory / "engine", list(grown(data, items)), queries)
         stack.callback(engine.close)
@@ -140,23 +142,6 @@ async def _many(ask: Asking, queries: Sequence[str]) -> float:
 
     await asyncio.gather(*(client(number) for number in range(CLIENTS)))
     return answered / (time.perf_counter() - began)
-
-
-@asynccontextmanager
-async def _minimal(corpus: Path, queries: Path, folder: Path) -> AsyncIterator[str]:
-    """The minimal server around the bare engine; its address."""
-    process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "bench.minimal_search", str(corpus), str(queries), str(folder)),
-        stdout=asyncio.subprocess.PIPE,
-        cwd=ROOT,
-        env=environment(),
-    )
-    try:
-        assert process.stdout is not None  # it is a pipe
-        yield f"127.0.0.1:{int(await process.stdout.readline())}"
-    finally:
-        process.terminate()
-        await process.wait()
 
 
 def _resident(node: int) -> float:

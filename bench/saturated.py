@@ -10,12 +10,11 @@ from __future__ import annotations
 import argparse
 import asyncio
 import statistics
-import sys
 import tempfile
 import time
 from collections import deque
-from collections.abc import AsyncIterator, Iterator
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import Iterator
+from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from itertools import cycle
 from pathlib import Path
@@ -25,7 +24,8 @@ import orjson
 import uvloop
 
 from bench.corpus import payloads
-from bench.visible import ROOT, HttpClient, environment, percentile, running_node
+from bench.minimal_server import minimal_server
+from bench.visible import HttpClient, percentile, running_node
 
 CLIENTS = 8
 ROUNDS = 4
@@ -48,23 +48,6 @@ class Round:
     @property
     def rate(self) -> float:
         return len(self.taken) / self.seconds
-
-
-@asynccontextmanager
-async def minimal_publisher(folder: Path) -> AsyncIterator[str]:
-    """The minimal server, in a process of its own; its address."""
-    process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "bench.minimal_publisher", str(folder)),
-        stdout=asyncio.subprocess.PIPE,
-        cwd=ROOT,
-        env=environment(),
-    )
-    try:
-        assert process.stdout is not None  # it is a pipe
-        yield f"127.0.0.1:{int(await process.stdout.readline())}"
-    finally:
-        process.terminate()
-        await process.wait()
 
 
 async def save_for(
@@ -109,7 +92,7 @@ async def measure(seconds: float, rounds: int) -> list[dict[str, Any]]:
         directory = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="kledger-bench-")))
         (directory / "node").mkdir()
         node = await stack.enter_async_context(running_node(directory / "node"))
-        minimal = await stack.enter_async_context(minimal_publisher(directory / "minimal"))
+        minimal = await stack.enter_async_context(minimal_server("minimal_publisher", directory / "minimal"))
         http, bare, onlooker = HttpClient(node.http), HttpClient(minimal), HttpClient(node.http, user="onlooker")
         for each in (http, bare, onlooker):
             stack.callback(each.close)

@@ -22,8 +22,8 @@ from ledger.broker.server_config import MAX_PAYLOAD_BYTES
 from ledger.broker.stream_setup import ensure_stream
 from ledger.event import NewEvent, StoredEvent
 from ledger.events.profile import ProfilePatched, profile_id
+from ledger.privacy.event_seal import EventSeal
 from ledger.privacy.keyring import Keyring
-from ledger.privacy.personal import sealed_event
 from ledger.privacy.vault import MemoryVault
 from ledger.privacy.vault_jetstream import JetStreamVault, ensure_keys_bucket
 from ledger.store.jetstream import JetStreamLedger
@@ -117,7 +117,7 @@ async def _folded() -> dict[str, Any]:
     vault = MemoryVault()
     events = events_of(FOLDED)
     clear = _stored(events)
-    sealed = _stored([sealed_event(event, [await vault.obtain(event.actor)]) for event in events])
+    sealed = _stored([event.sealed_by(EventSeal((await vault.obtain(event.actor),))) for event in events])
     rates: dict[str, list[float]] = {"sealed": [], "clear": []}
     for turn in range(3):
         for name, log in (("sealed", sealed), ("clear", clear)):

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from kledger.contract.errors import ServiceFailed
+from ledger.runtime.synced import sync
 
 ARCHIVE, EVENTS, COLUMNS = "archive", "events", "columns"
 EVENT_FILE = "events.parquet"
@@ -72,11 +73,11 @@ def whole_directory(directory: Path, *, over: bool = False) -> Iterator[Path]:
     try:
         yield draft
         for path in (*sorted(draft.iterdir()), draft):
-            _sync(path)
+            sync(path)
         if over:
             remove(directory)
         draft.rename(directory)
-        _sync(directory.parent)
+        sync(directory.parent)
     except BaseException:
         shutil.rmtree(draft, ignore_errors=True)
         raise
@@ -141,11 +142,3 @@ def remove_drafts(archive: Path) -> None:
     for part in (EVENTS, COLUMNS):
         for draft in (archive / part).glob(f"*{_DRAFT}"):
             shutil.rmtree(draft, ignore_errors=True)
-
-
-def _sync(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

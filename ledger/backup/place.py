@@ -19,6 +19,7 @@ from typing import Protocol
 from kledger.contract.errors import BackupMismatch, InvalidPayload
 from ledger.broker.server_config import write_private
 from ledger.runtime.same_file import same_file
+from ledger.runtime.synced import sync
 from ledger.runtime.whole_file import check_directory_place
 
 MANIFEST, EVENTS, LOCK = "manifest.json", "events", "lock"
@@ -89,7 +90,7 @@ class Directory:
 
     def write(self, name: str, content: bytes) -> None:
         write_private(self.path / name, content)
-        sync_directory(self.path)
+        sync(self.path)
 
     def draft(self, name: str) -> Path:
         return (self.path / name).with_name(f"{Path(name).name.partition('.')[0]}.part")
@@ -104,7 +105,7 @@ class Directory:
     def put(self, draft: Path, name: str) -> None:
         target = self.path / name
         draft.replace(target)
-        sync_directory(target.parent)
+        sync(target.parent)
 
     def remove(self, name: str) -> None:
         with contextlib.suppress(FileNotFoundError):
@@ -144,12 +145,3 @@ def not_writable(place: Place, error: OSError) -> InvalidPayload:
         f"the directory {place} cannot be written ({error.strerror or error}): choose another",
         errors=[{"field": "into", "reason": "cannot be written"}],
     )
-
-
-def sync_directory(directory: Path) -> None:
-    """Sync created and renamed directory entries to disk."""
-    descriptor = os.open(directory, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

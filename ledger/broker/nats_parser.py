@@ -11,7 +11,6 @@ each kind of line, and a message object, a queue and a task for each took twice 
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -78,14 +77,6 @@ class QuickParser(Parser):
     def __init__(self, client: Client, takers: Takers, answered: Answered) -> None:
         super().__init__(client)
         self._takers, self._answered = takers, answered
-        self._busy = False
-
-    def at_once(self, data: bytes) -> bytes:
-        """Pass on what begins with whole messages for takers, where nothing that came before waits; the rest."""
-        if self._busy or self.buf or self.state != AWAITING_CONTROL_LINE:
-            return data
-        at, _ = self._hand_over(data)
-        return data[at:]
 
     async def parse(self, data: bytes = b"") -> None:
         """Pass messages to their takers, and everything else, in order, to the library's parser."""
@@ -98,11 +89,7 @@ class QuickParser(Parser):
                 self.buf = bytearray(data)
                 return
         if data:
-            self._busy = True
-            try:
-                await super().parse(data)
-            finally:
-                self._busy = False
+            await super().parse(data)
 
     def _hand_over(self, data: bytes) -> tuple[int, bool]:
         """Pass on leading messages; returns how far, and False where a taker's message follows that is incomplete."""
@@ -188,19 +175,6 @@ class QuickClient(Client):
             await self._process_op_err(error)
         except RuntimeError:  # the transport is closed: the reading task is about to see it
             await self._flush_pending()
-
-    async def _read_loop(self) -> None:
-        """Hand answers over as they come from the socket; the library's loop reads the rest, one turn later."""
-        reader = getattr(self._transport, "_io_reader", None)
-        if isinstance(reader, asyncio.StreamReader):
-            feed, waiting = reader.feed_data, reader._buffer  # type: ignore[attr-defined]
-
-            def fed(data: bytes) -> None:
-                if rest := data if waiting else self._ps.at_once(data):
-                    feed(rest)
-
-            reader.feed_data = fed  # type: ignore[method-assign, assignment]
-        await super()._read_loop()
 
     async def _process_msg(self, sid: int, subject: bytes, reply: bytes, data: bytes, headers: Any) -> None:
         taker = self._takers.get(sid) if reply else None

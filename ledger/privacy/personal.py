@@ -7,7 +7,7 @@ scopes, versions, verdicts and lineage stay readable, so that gates and foreign 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from functools import cache
 
 from kledger.contract.errors import InvalidPayload
@@ -20,9 +20,8 @@ from ledger.events.profile import ProfileFact
 from ledger.events.resource import ResourceSaved
 from ledger.events.statement import StatementHeld
 from ledger.events.summary import AbstractCompleted
-from ledger.privacy.event_seal import EventSeal, has_personal, personal_paths
+from ledger.privacy.event_seal import has_personal, personal_paths
 from ledger.privacy.sealed import USER
-from ledger.privacy.vault import DataKey
 
 NOBODY = OPERATOR
 
@@ -98,8 +97,3 @@ def has_text(fact: Fact) -> bool:
     return has_personal(fact, personal_paths(type(fact))) or any(
         getattr(fact, name) is not None for name in fact.sealed_only
     )
-
-
-def sealed_event(event: NewEvent, keys: Sequence[DataKey]) -> NewEvent:
-    """The event that is sealed with all of these keys when it is encoded; unchanged without keys."""
-    return event.sealed_by(EventSeal(tuple(keys))) if keys else event

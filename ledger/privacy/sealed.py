@@ -70,15 +70,12 @@ def seal(value: Any, keys: Sequence[DataKey], event_id: str, place: str, by: str
 
 def sealed_about(value: Any, keys: Sequence[DataKey], about: bytes) -> Any:
     """The same with what it is bound to, as `bound_to` makes it."""
-    if isinstance(value, str):
-        inner = orjson.dumps(value)
-        for key in keys:
-            inner = key.begin + b2a_base64(key.encrypt(inner, about), newline=False)
-        return inner.decode()
-    inner = to_json(value)
+    is_text = isinstance(value, str)
+    inner = orjson.dumps(value) if is_text else to_json(value)
     for key in keys:
         inner = key.begin + b2a_base64(key.encrypt(inner, about), newline=False)
-    return {OBJECT: inner.decode()}
+    text = inner.decode()
+    return text if is_text else {OBJECT: text}
 
 
 def name_in(sealed: str) -> str:

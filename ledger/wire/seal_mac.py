@@ -16,7 +16,6 @@ import hmac
 import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import lru_cache
 from typing import Any
 
 import orjson
@@ -35,6 +34,11 @@ class Witness:
     """Authenticates the events that one data key sealed. `secret` (32 bytes) decrypts nothing; repr hides it."""
 
     secret: bytes = field(repr=False)
+    _begun: hmac.HMAC = field(init=False, repr=False, compare=False)
+    """The MAC of nothing yet: to begin anew with the key takes as long as the MAC of an event."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_begun", hmac.new(self.secret, digestmod=hashlib.sha256))
 
     @classmethod
     def of_key(cls, name: str, secret: bytes) -> Witness:
@@ -58,15 +62,9 @@ class Witness:
         return hmac.compare_digest(mac, self._of(_message(subject, event_id, data)))
 
     def _of(self, message: bytes) -> bytes:
-        keyed = _keyed(self.secret).copy()
+        keyed = self._begun.copy()
         keyed.update(message)
         return base64.b64encode(keyed.digest())
-
-
-@lru_cache(maxsize=4096)
-def _keyed(secret: bytes) -> hmac.HMAC:
-    """The MAC of nothing yet: to begin anew with the key takes as long as the MAC of an event."""
-    return hmac.new(secret, digestmod=hashlib.sha256)
 
 
 def _message(subject: str, event_id: str, data: bytes) -> bytes:

@@ -9,7 +9,6 @@ Neither holds text of the person. The order holds hashes of embedded texts, and 
 from __future__ import annotations
 
 import contextlib
-import os
 import re
 import uuid
 from collections.abc import Callable
@@ -22,6 +21,7 @@ import structlog
 
 from ledger.broker.server_config import write_private
 from ledger.event import JsonObject
+from ledger.runtime.synced import sync
 
 log = structlog.get_logger(__name__)
 
@@ -103,8 +103,4 @@ class Receipts:
     def _write(self, path: Path, content: bytes) -> None:
         self._directory.mkdir(parents=True, exist_ok=True)
         write_private(path, content)
-        descriptor = os.open(self._directory, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
+        sync(self._directory)

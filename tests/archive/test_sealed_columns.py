@@ -13,7 +13,7 @@ from ledger.archive.segments import segment_of, set_aside
 from ledger.event import StoredEvent
 from ledger.events.knowledge import KnowledgeSaved
 from ledger.privacy.keyring import Keyring
-from ledger.privacy.personal import has_text, sealed_event
+from ledger.privacy.personal import has_text
 from ledger.privacy.vault import DataKey, Held, Tombstone, new_secret
 from ledger.vocabulary.examples import EXAMPLES
 from projections.archive import reading
@@ -24,6 +24,7 @@ from projections.fold_kit.parser import Parser
 from tests.archive.archives import archived, files_of, folded
 from tests.integrity.logs import ListedLedger
 from tests.projections.histories import stored
+from tests.sealed_events import sealed_event
 
 ADA, BOB = "user:ada", "user:bob"
 SECRET = "ada-was-here-7f3a"

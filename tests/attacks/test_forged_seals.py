@@ -11,7 +11,7 @@ import pytest
 
 from ledger.event import NewEvent, StoredEvent
 from ledger.privacy.keyring import Keyring
-from ledger.privacy.personal import has_text, sealed_event
+from ledger.privacy.personal import has_text
 from ledger.privacy.vault import DataKey, MemoryVault
 from ledger.vocabulary.examples import EXAMPLES
 from ledger.wire.seal_mac import ATTRIBUTE
@@ -21,6 +21,7 @@ from tests.attacks.yard import SCRIBE, opened
 from tests.journeys.running_node import caught_up, result_of
 from tests.journeys.test_publishing_by_hand import data, envelope, text
 from tests.projections.histories import new_view, rows, saved, state, stored
+from tests.sealed_events import sealed_event
 
 FORGED = ["sealed:v1:resource:x:AAAA", "sealed:v1:resource:credentials/website_a:" + "q83v" * 12]
 SECRET = ("resource.saved", ("secure_body",))

@@ -11,12 +11,12 @@ import orjson
 from ledger.event import NewEvent, Seal
 from ledger.events.knowledge import KnowledgeSaved
 from ledger.privacy.master_key import kept_master_key
-from ledger.privacy.personal import sealed_event
 from ledger.privacy.vault import DataKey, new_secret
 from ledger.privacy.vault_jetstream import JetStreamVault
 from ledger.store.jetstream import JetStreamLedger
 from producers.node.receipts import Order
 from tests.journeys.running_node import RunningNode, caught_up, result_of, running, until
+from tests.sealed_events import sealed_event
 
 ADA = "user:ada"
 

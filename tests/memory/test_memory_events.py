@@ -11,11 +11,11 @@ from kledger.contract.errors import InvalidPayload
 from kledger.contract.memory import LIFETIMES, Memory
 from ledger.event import NewEvent
 from ledger.events.knowledge import KnowledgeRetired, KnowledgeRevised, KnowledgeSaved, Origin
-from ledger.privacy.personal import sealed_event
 from ledger.privacy.vault import MemoryVault
 from ledger.wire.envelope import decode_envelope, decode_fact, encode
 from producers.operations.lifetimes import VARIABLE, lifetimes_from_environment
 from tests.projections.histories import rows, saved, stored, view_of
+from tests.sealed_events import sealed_event
 
 EPISODE = Memory(
     layer="episodic",

@@ -26,7 +26,6 @@ from ledger.events.knowledge import (
 )
 from ledger.events.statement import StatementDropped, StatementHeld, StatementReleased
 from ledger.privacy.keyring import Keyring
-from ledger.privacy.personal import sealed_event
 from ledger.privacy.vault import DataKey, MemoryVault
 from projections.engine import batch
 from projections.engine.batch import fold_batch
@@ -35,6 +34,7 @@ from projections.similar.tombstones import Stated, said_again
 from projections.views.tombstones.ask import Wanted, held
 from tests.examples import tries
 from tests.projections.histories import new_view, rows, saved, state, stored, view_of
+from tests.sealed_events import sealed_event
 
 ANN, SCRIBE, NODE = "user:ann", "agent:scribe", "user:local"
 ITEMS = ("one", "two")

@@ -23,7 +23,7 @@ from ledger.events.knowledge import (
 )
 from ledger.events.resource import ResourceRetired, ResourceSaved
 from ledger.privacy.keyring import Keyring
-from ledger.privacy.personal import has_text, sealed_event
+from ledger.privacy.personal import has_text
 from ledger.privacy.sealed import ERASED
 from ledger.privacy.vault import DataKey, MemoryVault
 from projections.engine import batch
@@ -39,6 +39,7 @@ from projections.views.knowledge.versions import version_of
 from projections.views.lineage.ask import stated_events
 from projections.views.resources.ask import is_erased
 from tests.projections.histories import new_view, rows, stored
+from tests.sealed_events import sealed_event
 
 ADA, SCRIBE = "user:ada", "agent:scribe"
 QUOTED = f"the page said {ERASED} where her name was"

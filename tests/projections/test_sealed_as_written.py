@@ -11,11 +11,12 @@ import pytest
 from ledger.event import Lineage, StoredEvent
 from ledger.privacy import sealed_as_written
 from ledger.privacy.keyring import Keyring
-from ledger.privacy.personal import has_text, sealed_event
+from ledger.privacy.personal import has_text
 from ledger.privacy.vault import DataKey, Held, MemoryVault, new_secret
 from ledger.vocabulary.examples import EXAMPLES
 from projections.engine.unsealing import Opened, open_events
 from tests.projections.histories import stored
+from tests.sealed_events import sealed_event
 
 ADA, BOB = "user:ada", "user:bob"
 KEYS: dict[str, Held] = {name: DataKey(name, new_secret()) for name in (ADA, BOB)}

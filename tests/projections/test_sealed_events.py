@@ -16,7 +16,6 @@ from ledger.events.knowledge import KnowledgeRated, KnowledgeSaved
 from ledger.events.profile import ProfileCreated, ProfilePatched, profile_id
 from ledger.events.subject import SubjectForgotten
 from ledger.privacy.keyring import Keyring
-from ledger.privacy.personal import sealed_event
 from ledger.privacy.sealed import seal
 from ledger.privacy.vault import DataKey, Held, MemoryVault, new_secret
 from ledger.vocabulary.examples import EXAMPLES
@@ -25,6 +24,7 @@ from projections.engine.batch import fold_batch
 from projections.fold_kit.workbench import Workbench
 from tests.examples import tries
 from tests.projections.histories import histories, new_view, rows, saved, state, stored, view_of
+from tests.sealed_events import sealed_event
 
 ADA = "user:ada"
 SECRET = "马克笔-secret-7f3a"

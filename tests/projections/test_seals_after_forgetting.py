@@ -20,7 +20,7 @@ from kledger.contract.errors import LedgerError, SubjectForgotten
 from kledger.contract.seal_mark import MARK
 from ledger.event import StoredEvent
 from ledger.privacy.keyring import Keyring
-from ledger.privacy.personal import has_text, sealed_event
+from ledger.privacy.personal import has_text
 from ledger.privacy.sealed import ERASED, OBJECT, USER, seal
 from ledger.privacy.vault import DataKey, Held, MemoryVault, Tombstone, new_secret
 from ledger.vocabulary.examples import EXAMPLES
@@ -33,6 +33,7 @@ from projections.engine.model_check import validated
 from projections.engine.seals_without_mac import Examination
 from tests.examples import tries
 from tests.projections.histories import histories, new_view, replace_position, rows, state, stored
+from tests.sealed_events import sealed_event
 
 ADA, BOB, MALLORY = "user:ada", "user:bob", "agent.mallory"
 Document = dict[str, Any]

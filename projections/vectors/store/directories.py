@@ -15,6 +15,7 @@ import re
 import shutil
 from pathlib import Path
 
+from ledger.runtime.synced import sync
 from projections.vectors.errors import VectorStoreFailed
 
 FORMAT = 5
@@ -63,8 +64,4 @@ def replace_file(path: Path, text: str) -> None:
         file.flush()
         os.fsync(file.fileno())
     draft.replace(path)
-    folder = os.open(path.parent, os.O_RDONLY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)
+    sync(path.parent)
