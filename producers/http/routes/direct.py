@@ -36,19 +36,20 @@ class Direct(Protocol):
         """What answers it; `otherwise` where the framework has to. Raises LedgerError."""
 
 
+def route_of(routes: Sequence[BaseRoute], method: str, path: str) -> APIRoute | None:
+    """The route of the app for this method and path; an app that only describes itself has none."""
+    for route in routes:
+        if isinstance(route, APIRoute) and route.path == path and method in (route.methods or ()):
+            return route
+    return None
+
+
 class DirectSearch:
     """The route of a search, found among the routes of the app."""
 
     def __init__(self, app: FastAPI, routes: Sequence[BaseRoute]) -> None:
         self._app = app
-        self._route = next(
-            (
-                route
-                for route in routes
-                if isinstance(route, APIRoute) and route.path == PATH and "GET" in (route.methods or ())
-            ),
-            None,
-        )
+        self._route = route_of(routes, "GET", PATH)
         self._known = frozenset() if self._route is None else known_of(self._route)
 
     def takes(self, scope: Scope) -> bool:

@@ -24,6 +24,7 @@ from producers.http.bodies import JsonRequest, remembered
 from producers.http.identity import caller_of, lineage_of, retry_of
 from producers.http.known_parameters import known_of, refuse_others
 from producers.http.parameters import ReadQuery, decoded_id, seen_of
+from producers.http.routes.direct import route_of
 
 SAVE = "/api/knowledge"
 ITEM = "/api/knowledge/{item_id}"
@@ -35,8 +36,8 @@ class DirectItems:
 
     def __init__(self, app: FastAPI, routes: Sequence[BaseRoute]) -> None:
         self._app = app
-        self._save = _route(routes, "POST", SAVE)
-        self._item = _route(routes, "GET", ITEM)
+        self._save = route_of(routes, "POST", SAVE)
+        self._item = route_of(routes, "GET", ITEM)
         self._known = {route.path: known_of(route) for route in (self._save, self._item) if route is not None}
         self._others = {route.path for route in routes if isinstance(route, APIRoute) and "{" not in route.path}
 
@@ -95,13 +96,6 @@ class DirectItems:
     def _refuse_others(self, request: Request, route: APIRoute) -> None:
         if request.scope["query_string"]:
             refuse_others(request, self._known[route.path])
-
-
-def _route(routes: Sequence[BaseRoute], method: str, path: str) -> APIRoute | None:
-    for route in routes:
-        if isinstance(route, APIRoute) and route.path == path and method in (route.methods or ()):
-            return route
-    return None
 
 
 async def _again(app: ASGIApp, body: bytes, scope: Scope, receive: Receive, send: Send) -> None:
