@@ -206,3 +206,15 @@ async def test_a_text_that_nothing_finds_is_no_damage(text: str, tmp_path: Path)
     await client.index([store], after=0, checkpoint=1)
     assert await client.examine([store], searched=1) == []
     await client.close()
+
+
+@pytest.mark.parametrize(
+    "text", ["krxfzlwj", "k ggxqjno ugvbwtkux", "pdy xspq iqyqaup exlvf hkhizhqz oti an rrbbqzpn zdppbjbuw eykg"]
+)
+async def test_a_vector_that_a_byte_a_dimension_moves_most_is_no_damage(text: str, tmp_path: Path) -> None:
+    """About one text in ten thousand has a number that is further away than those of the others."""
+    store = Store("far", 1, 1, text, text, ["public"], ["tool"], "user:ann", 1)
+    client = await VectorClient.start(Settings(directory=str(tmp_path)))
+    await client.index([store], after=0, checkpoint=1)
+    assert await client.examine([store], searched=1) == []
+    await client.close()
