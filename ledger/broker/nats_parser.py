@@ -1,7 +1,8 @@
 """NATS client with a faster parser: reads messages as nats-py does, in a third of the time; many are sent at once.
 
-What is sent goes to the socket at once, and a plain answer to whoever waits for it: the library has a task for the one
-and a queue with a task for the other, which are further turns of the event loop for each request.
+What is sent goes to the socket in its sender's turn. A plain answer goes to whoever waits for it as soon as the
+library's reading task has parsed it. The library has a task of its own for sending, and for each subscription a queue
+with a task: each is one more turn of the event loop for a request.
 
 nats-py 2.16 examines each letter of each header's name: 4 µs of the 13 that reading an event with five headers takes.
 Names repeat, so each is checked once and cached. Messages for a pull consumer go to it unparsed: matching them against
@@ -11,6 +12,7 @@ each kind of line, and a message object, a queue and a task for each took twice 
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -160,7 +162,10 @@ class QuickClient(Client):
             await self._write_pending()
 
     async def _write_pending(self) -> None:
-        """What the library's flusher does, in the caller's turn. Ends when the socket takes more."""
+        """What the library's flusher does, in the caller's turn. Ends when the socket takes more.
+
+        Raises FlushTimeoutError when it takes nothing for the library's timeout of a flush.
+        """
         transport = self._transport
         if transport is None:
             return
@@ -169,7 +174,10 @@ class QuickClient(Client):
             transport.writelines(self._pending)
             self._pending, self._pending_data_size = [], 0
             if size > _LITTLE:
-                await transport.drain()  # type: ignore[no-untyped-call]
+                async with asyncio.timeout(self._flush_timeout):
+                    await transport.drain()  # type: ignore[no-untyped-call]
+        except TimeoutError as error:  # an OSError, too
+            raise nats.errors.FlushTimeoutError from error
         except OSError as error:
             await self._error_cb(error)
             await self._process_op_err(error)

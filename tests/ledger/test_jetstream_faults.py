@@ -172,11 +172,16 @@ async def test_a_stopped_broker_hangs_no_append(own_server: EmbeddedServer, new_
         event = new_saved("item-1", expects=0)
         with pytest.raises(BrokerUnavailable, match="did not answer"):
             await ledger.append(event)
+        large = [new_saved(f"large-{n}", content="x" * 900_000) for n in range(20)]  # more than the sockets take
+        async with asyncio.timeout(PATIENCE):
+            with pytest.raises(BrokerUnavailable):
+                await ledger.append_many(large)
     finally:
         os.kill(pid, signal.SIGCONT)
     appended = await ledger.append(event)
-    assert appended.position == 1
-    assert (await ledger.head()).position == 1
+    stored = await ledger.append_many(large)
+    assert (await ledger.head()).position == 1 + len(stored)
+    assert sorted([appended.position, *(one.position for one in stored)]) == list(range(1, len(stored) + 2))
     await ledger.close()
 
 
