@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
 import tempfile
@@ -11,12 +10,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from kledger.contract.errors import BrokerUnavailable, LedgerError, ObjectStoreFailed
+from kledger.contract.errors import BackupMismatch, BrokerUnavailable, LedgerError, ObjectStoreFailed
 from ledger.archive.event_file import file_digest
 from ledger.backup.address import is_in_store
-from ledger.backup.manifest import load
+from ledger.backup.manifest import load, save
 from ledger.backup.opening import opened
-from ledger.backup.place import EVENTS, MANIFEST, Directory, Place
+from ledger.backup.place import EVENTS, Directory, Place
 from ledger.backup.writing import Progress, damaged, silent
 
 _BESIDE = re.compile(r"keys\.json|sessions\.json|sessions-[0-9a-f]{16}\.words")
@@ -55,10 +54,10 @@ def brought_here(where: str, data: Path | None, progress: Progress = silent) -> 
 def fetch(place: Place, directory: Path, progress: Progress = silent) -> None:
     """Bring a backup here, file by file; those that are here already are not fetched again.
 
-    Raises BackupDamaged when a file is missing or is another one than the manifest says, ObjectStoreFailed, OSError.
+    Raises BackupDamaged when a file is missing or is another one than the manifest says, BackupMismatch when the backup
+    is written to meanwhile, ObjectStoreFailed, OSError.
     """
-    started, here, sizes = time.monotonic(), Directory(directory), place.sizes()
-    manifest = load(place)
+    started, here, manifest = time.monotonic(), Directory(directory), load(place)
     directory.parent.mkdir(parents=True, exist_ok=True)
     for folder in (directory, directory / EVENTS):
         folder.mkdir(exist_ok=True, mode=0o700)
@@ -73,17 +72,14 @@ def fetch(place: Place, directory: Path, progress: Progress = silent) -> None:
                 path.unlink()
                 raise damaged(place, [f"{segment.file} was changed: its SHA-256 is another one"])
         progress(segment.last, manifest.position, segment.last / max(time.monotonic() - started, 1e-9))
-    for name in sizes:
-        if _BESIDE.fullmatch(name):
+    try:
+        for name in filter(_BESIDE.fullmatch, place.sizes()):
             _bring(place, here, name)
-    here.write(MANIFEST, place.read(MANIFEST))
+    except FileNotFoundError as error:
+        raise BackupMismatch(f"the backup in {place} was written to while it was fetched: run it again") from error
+    save(here, manifest)  # as it was when the files were chosen
 
 
 def _bring(place: Place, here: Directory, name: str) -> None:
     with place.local(name) as file:
-        draft = here.draft(name)
-        draft.unlink(missing_ok=True)
-        descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with file.open("rb") as source, os.fdopen(descriptor, "wb") as target:
-            shutil.copyfileobj(source, target)
-        here.put(draft, name)
+        here.put(here.same(file, name), name)

@@ -125,7 +125,12 @@ class ObjectStore:
     def local(self, name: str) -> Iterator[Path]:
         path = self._scratch / f"{Path(name).name}.read"
         try:
-            with self._asked(), self._files.open_input_stream(self._path(name)) as source, path.open("wb") as target:
+            private = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+            with (
+                os.fdopen(private, "wb") as target,
+                self._asked(),
+                self._files.open_input_stream(self._path(name)) as source,
+            ):
                 shutil.copyfileobj(source, target, _PIECE)
             yield path
         finally:
@@ -139,7 +144,9 @@ class ObjectStore:
                 yield
             except BaseException:
                 with contextlib.suppress(ObjectStoreFailed):
-                    if new and not any(name.startswith(f"{EVENTS}/") for name in self.sizes()):
+                    # Without a manifest of its own it was another run that began here.
+                    mine = new and self._manifest is not None
+                    if mine and not any(name.startswith(f"{EVENTS}/") for name in self.sizes()):
                         self.remove(MANIFEST)
                 raise
 
@@ -165,6 +172,7 @@ class ObjectStore:
         except FileNotFoundError:
             now = None
         if now != before:
+            self._manifest = before
             raise BackupMismatch(f"another backup into {self} was under way at the same time: run it again")
 
     @contextmanager

@@ -103,11 +103,12 @@ class Freshness:
         """Wait until the view has what is asked for, and what anybody was shown before its fold. Raises ViewBehind."""
         if view.position < self.position:
             await self._reach("view", view.wait_for, self.own.view)
-        if view.position < view.answered:
+        if view.position < (shown := view.shown):
             try:
-                await view.wait_for(view.answered, _SHOWN_WITHIN_SECONDS)
+                await view.wait_for(shown, min(_SHOWN_WITHIN_SECONDS, self.wait))
             except ViewBehind:
-                view.answered = 0  # the fold is held up: nobody else waits for it
+                if self.wait >= _SHOWN_WITHIN_SECONDS and view.shown == shown:
+                    view.shown = 0  # the fold is held up: nobody else waits for it
 
     async def reach_vectors(self, searcher: Searcher) -> None:
         """Wait until searches are new enough. Raises ViewBehind."""

@@ -108,7 +108,7 @@ class LiveView(Protocol):
     @property
     def items_position(self) -> int: ...
 
-    answered: int
+    shown: int
 
     async def wait_for(self, position: int, timeout: float = ...) -> None: ...
 

@@ -17,7 +17,7 @@ QUESTIONS = (
     Question(
         "What came of what was served",
         """\
-SELECT query, count(DISTINCT recall_id) AS recalls, count(verdict) AS verdicts,
+SELECT query, count(DISTINCT position) AS recalls, count(verdict) AS verdicts,
        count(*) FILTER (verdict = 'helpful') AS helpful, count(*) FILTER (verdict = 'harmful') AS harmful
 FROM funnel
 GROUP BY query

@@ -113,8 +113,8 @@ class View:
     def __init__(self, instance: Instance) -> None:
         self.instance = instance
         self._moved = asyncio.Condition()
-        self.answered = 0
-        """Some read was answered as of this position before it was folded; no later read is to be older."""
+        self.shown = 0
+        """An item was shown as of this position before it was folded; no later read is to be older."""
         self._awaited: list[int] = []
         self.awaited = asyncio.Event()
         """Set while a reader waits for a position."""
@@ -194,8 +194,6 @@ class View:
         found: StoredEvent | JsonObject | Untouched | None = self.ahead.of(org, item_id, position, self.position)
         if isinstance(found, StoredEvent):
             found = row_of(self.instance.con, self.instance.bench.keyring, found)
-        if found is not None:
-            self.answered = max(self.answered, position)
         return found
 
     async def until(self, holds: Callable[[], bool]) -> None:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import json
 import os
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import duckdb
@@ -18,6 +19,7 @@ from ledger.backup.address import StoreAddress
 from ledger.backup.archived import Archived
 from ledger.backup.checking import check_backup
 from ledger.backup.fetching import FETCHED, brought_here, fetch
+from ledger.backup.object_store import ObjectStore
 from ledger.backup.opening import opened
 from ledger.backup.writing import BackedUp, back_up
 from ledger.event import StoredEvent
@@ -203,6 +205,34 @@ async def test_two_runs_of_one_machine_at_once_are_refused(store: Store) -> None
     with opened(THERE) as mine, mine.only_writer(), pytest.raises(BackupMismatch, match="under way"):
         await kept(LOG)
     assert (await kept(LOG)).position == 40
+
+
+async def test_a_run_that_was_second_in_an_empty_place_takes_nothing_of_the_first(store: Store) -> None:
+    theirs = store.folder / BUCKET / "node" / "one" / "manifest.json"
+    with opened(THERE) as mine, contextlib.suppress(BackupMismatch), mine.only_writer():
+        theirs.parent.mkdir(parents=True)
+        theirs.write_bytes(b"of another machine")
+        with pytest.raises(BackupMismatch, match="at the same time"):
+            mine.write("manifest.json", b"{}")
+        raise BackupMismatch("as the run ends")
+    assert store.objects()["node/one/manifest.json"] == b"of another machine"
+
+
+async def test_what_is_fetched_while_a_run_writes_is_one_backup(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await kept(LOG[:15])
+    listed = ObjectStore.sizes
+
+    def after_another_run(place: ObjectStore) -> Mapping[str, int]:
+        monkeypatch.setattr(ObjectStore, "sizes", listed)
+        asyncio.run(kept(LOG))
+        return listed(place)
+
+    monkeypatch.setattr(ObjectStore, "sizes", after_another_run)
+    there = await asyncio.to_thread(fetched, tmp_path / "here")
+    assert there == LOG[:15]
+    assert len(store.objects("node/one/events/")) > len(list((tmp_path / "here" / "events").iterdir()))
 
 
 async def test_what_was_fetched_for_a_restore_that_is_refused_goes(store: Store, tmp_path: Path) -> None:

@@ -87,13 +87,29 @@ async def test_others_need_not_wait_for_what_is_not_about_their_item(door: Door,
     assert (await door.get(f"{K}/none", params=asked, headers=BOB)).status_code == 404
 
 
-async def test_who_may_not_read_an_item_waits_for_the_view_to_say_so(door: Door, folding: threading.Event) -> None:
+async def test_who_may_not_read_an_item_is_answered_as_if_there_were_none(door: Door, folding: threading.Event) -> None:
     told = await saved_only(door, folding, {**PLAIN, "scopes": ["user:alice"]})
     asked = {"min_position": told["position"], "wait": 0}
-    assert (await door.get(address(told["id"]), params=asked, headers=BOB)).status_code == 503
-    folding.set()
-    asked["wait"] = 30
-    assert (await door.get(address(told["id"]), params=asked, headers=BOB)).status_code == 404
+    for _ in range(2):  # before the fold, and after it
+        theirs = await door.get(address(told["id"]), params=asked, headers=BOB)
+        nobodys = await door.get(address("no-such-item"), params=asked, headers=BOB)
+        assert theirs.json()["error"]["code"] == nobodys.json()["error"]["code"] == "unknown_knowledge"
+        assert theirs.status_code == 404
+        assert door.desk.view.shown == 0
+        folding.set()
+        await door.desk.view.wait_for(told["position"], PATIENCE)
+
+
+async def test_an_item_that_came_after_what_its_reader_asked_for_is_waited_for_as_well(
+    door: Door, folding: threading.Event
+) -> None:
+    first = await saved_only(door, folding, {**PLAIN, "task": "the first lamp"})
+    later = await saved_only(door, folding, PLAIN)
+    older = {"min_position": first["position"]}
+    assert (await door.get(address("no-such-item"), params=older, headers=BOB)).status_code == 404
+    assert door.desk.view.shown == 0
+    assert (await door.get(address(later["id"]), params=older, headers=BOB)).status_code == 200
+    assert door.desk.view.shown == later["position"]
 
 
 async def test_who_has_read_ahead_reads_nothing_older_after_that(door: Door, folding: threading.Event) -> None:
@@ -120,8 +136,10 @@ async def test_a_fold_that_is_held_up_holds_up_nobody_who_was_shown_nothing(
 ) -> None:
     told = await saved_only(door, folding, PLAIN)
     assert (await door.get(address(told["id"]), headers=ALICE)).status_code == 200
+    assert (await door.get(K, params={"wait": 0}, headers=BOB)).json()["degraded"] == []  # who does not wait
+    assert door.desk.view.shown == told["position"]
     assert (await door.get(K, headers=BOB)).json()["degraded"] == []
-    assert door.desk.view.answered == 0
+    assert door.desk.view.shown == 0
     assert (await door.get(K, headers=BOB)).status_code == 200
 
 

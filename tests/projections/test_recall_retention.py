@@ -24,6 +24,7 @@ from projections.fold_kit.page import Window
 from projections.fold_kit.workbench import Workbench
 from projections.live.persons import embedded_hashes, left_in_clear
 from projections.overview.numbers import overview
+from projections.views.events.sizes import event_bytes
 from projections.views.knowledge.memory_health import health
 from projections.views.lineage.ask import links
 from projections.views.lineage.traces import traces
@@ -133,6 +134,8 @@ def test_all_that_counts_recalls_comes_out_the_same(con: duckdb.DuckDBPyConnecti
         assert overview(con, "default", caller, moment, 30) == overview(whole, "default", caller, moment, 30)
         assert health(con, "default", caller, moment) == health(whole, "default", caller, moment)
         assert traces(con, "default", caller, 20) == traces(whole, "default", caller, 20)
+    for after, upto in ((0, len(LOG)), (2, 6), (6, 7)):  # the second has recalls that are past alone
+        assert event_bytes(con, after, upto) == event_bytes(whole, after, upto) != {}
 
 
 def test_the_words_and_the_ids_of_what_is_past_are_gone(con: duckdb.DuckDBPyConnection) -> None:

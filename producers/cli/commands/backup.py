@@ -163,7 +163,7 @@ def repair(
     data: Annotated[Path | None, typer.Option(help="The data directory, on which no node runs.")] = None,
     nats: Nats = None,
     into: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Where the whole log is kept first.  [DIR-repaired-TIME]")
+        Path | None, typer.Option(metavar="DIR", help="Where the whole log is kept first.  [DIR-repaired-TIME, of a bucket in the current directory]")
     ] = None,
 ) -> Answer:
     """Bring back what the stream lost or what was changed in it, from a backup.
@@ -179,6 +179,9 @@ def repair(
     from ledger.backup.repairing import spelled
     from ledger.backup.witnesses import SignedLog
 
+    _check_one(data, nats)
+    if data is not None and not (data / "broker" / "jetstream").is_dir():
+        raise typer.BadParameter(f"{data} is not the data directory of a node", param_hint="--data")
     named = Path(source.removeprefix(SCHEME)) if is_in_store(source) else Path(source).absolute()
     beside = Path.cwd() if is_in_store(source) else named.parent
     kept_in = into or beside / f"{named.name}-repaired-{datetime.now(UTC):%Y%m%dT%H%M%SZ}"
@@ -196,7 +199,6 @@ def repair(
                 progress=_moving(shown),
                 on_step=shown.step,
             ),
-            must_exist=True,
         )
     proof = repaired.restored
     if proof is None:
@@ -242,18 +244,12 @@ def _moving(shown: Bar) -> Callable[[int, int, float], None]:
     return lambda done, total, rate: shown.moved(done, total, rate or None)
 
 
-def _on_broker(
-    data: Path | None, nats: str | None, work: Callable[[BrokerAccess], Awaitable[T]], *, must_exist: bool = False
-) -> T:
+def _on_broker(data: Path | None, nats: str | None, work: Callable[[BrokerAccess], Awaitable[T]]) -> T:
     """Run `work` against the broker of a data directory, started for it, or against a running one.
 
-    Raises InvalidPayload (both or neither, or no data directory), DataDirectoryInUse, and what `work` raises.
+    One of the two is given. Raises DataDirectoryInUse, and what `work` raises.
     """
     import asyncio
-
-    _check_one(data, nats)
-    if must_exist and data is not None and not (data / "broker" / "jetstream").is_dir():
-        raise typer.BadParameter(f"{data} is not the data directory of a node", param_hint="--data")
 
     async def run() -> T:
         async with _broker(data, nats) as access:

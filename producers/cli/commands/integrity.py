@@ -49,7 +49,8 @@ def audit(
         str | None,
         typer.Option(
             metavar="DIR",
-            help="With --data, on which no node runs: what is not intact is brought back from this backup.",
+            help="With --data, on which no node runs: what is not intact is brought back from this backup, a directory "
+            "or s3://BUCKET/PREFIX.",
         ),
     ] = None,
 ) -> Answer:
@@ -82,7 +83,10 @@ def audit(
 
 
 def _require_readable(checkpoints: Iterable[Path], backup: str | None) -> None:
-    """Check that the inputs of an audit can be read, before a broker is started. Raises OSError, BackupDamaged."""
+    """Check that the inputs of an audit can be read, before a broker is started.
+
+    Raises OSError, BackupDamaged, InvalidPayload, ObjectStoreFailed.
+    """
     from ledger.backup.manifest import load
     from ledger.backup.opening import opened
 

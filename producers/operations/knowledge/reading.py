@@ -45,8 +45,11 @@ async def get(
     """
     if as_of is None and desk.view.position < freshness.position:
         ahead = await desk.view.item_ahead(desk.org, item_id, freshness.position, freshness.wait)
-        if isinstance(ahead, dict) and may_read(caller, ahead):
+        if isinstance(ahead, dict):
+            if not may_read(caller, ahead):
+                raise unknown(item_id)
             desk.tally.saw(ahead["position"])
+            desk.view.shown = max(desk.view.shown, ahead["position"])
             return {**feedback.unjudged(whole(ahead)), "resources": []}
         if ahead is not UNTOUCHED:
             await reach(desk, freshness)
@@ -148,8 +151,8 @@ async def traces(
 async def links(desk: Desk, caller: Caller, ref: str, *, freshness: Freshness = ANY) -> JsonObject:
     """The lineage of an item, `trace:ID`, `message:ID` or `event:ID`, in both directions.
 
-    Raises UnknownReference when nothing that the caller may read names it, PastRetention when only recalls do whose
-    detail is gone, ViewBehind.
+    Raises UnknownReference when nothing that the caller may read names it, PastRetention when an item or a trace is
+    named by nothing but recalls whose detail is gone, ViewBehind.
     """
     await reach_recalls(desk, freshness)
     position = desk.view.position

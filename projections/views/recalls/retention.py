@@ -13,23 +13,16 @@ import duckdb
 
 from kledger.contract.errors import InvalidPayload
 from ledger.event import StoredEvent
+from ledger.events.recall import RecallServed
 from ledger.privacy.sealed import ERASED, USER
+from projections.fold_kit.envelopes import data_as_json
 from projections.fold_kit.sql_text import text
 from projections.fold_kit.workbench import Workbench
 
 DAY_US = 86_400_000_000
 MOST_DAYS = 36_500
 
-# `said` is the digest of what a person asked: a forgetting finds by it the embedding that was kept of those words.
-_MOVE = f"""
-INSERT INTO recall_remains
-SELECT position, time, stream_time, org, actor, trace_id, d.kind, list_transform(d.items, lambda x: x.id),
-    md5_number_lower(entity_id),
-    CASE WHEN starts_with(actor, {text(USER)}) AND d.query <> {text(ERASED)} THEN unhex(sha256(d.query)) END
-FROM recall_events WHERE stream_time < {{before}};
-DELETE FROM packed_recalls WHERE stream_time < {{before}};
-DELETE FROM waiting_recalls WHERE stream_time < {{before}}
-"""
+_BYTES = f"strlen(({data_as_json(RecallServed)})::VARCHAR)"
 
 
 def checked_days(days: int | None) -> int | None:
@@ -54,5 +47,22 @@ def fold(bench: Workbench, events: Sequence[StoredEvent]) -> None:
     due = max(before, (max(times) // DAY_US - days) * DAY_US)
     if due > before or min(times) < before:  # the broker's clock may have gone back
         moment = f"make_timestamptz({due})"
-        bench.run(_MOVE.format(before=moment))
+        bench.run(_moving(moment))
         bench.run(f"UPDATE recall_retention SET before = {moment}")
+
+
+def _moving(before: str) -> str:
+    """Statements that reduce the recalls of before a moment.
+
+    `said` is the digest of what a person asked: a forgetting finds by it the embedding that was kept of those words.
+    `bytes` are those of the event's data, which the view `events` no longer has.
+    """
+    return f"""
+INSERT INTO recall_remains
+SELECT position, time, stream_time, org, actor, trace_id, d.kind, list_transform(d.items, lambda x: x.id),
+    md5_number_lower(entity_id),
+    CASE WHEN starts_with(actor, {text(USER)}) AND d.query <> {text(ERASED)} THEN unhex(sha256(d.query)) END, {_BYTES}
+FROM recall_events WHERE stream_time < {before};
+DELETE FROM packed_recalls WHERE stream_time < {before};
+DELETE FROM waiting_recalls WHERE stream_time < {before}
+"""

@@ -54,7 +54,7 @@ COMMENT ON VIEW recall_events IS 'Internal: all recalls whose detail is kept';
 CREATE TABLE recall_remains (
     position BIGINT NOT NULL, time TIMESTAMPTZ NOT NULL, stream_time TIMESTAMPTZ NOT NULL, org VARCHAR NOT NULL,
     actor VARCHAR NOT NULL, trace_id VARCHAR, kind VARCHAR NOT NULL, items VARCHAR[] NOT NULL,
-    recall_key UBIGINT NOT NULL, said BLOB
+    recall_key UBIGINT NOT NULL, said BLOB, bytes INTEGER NOT NULL
 );
 COMMENT ON TABLE recall_remains IS 'Internal: what is left of recalls whose detail is past its retention';
 CREATE TABLE recall_retention (days INTEGER, before TIMESTAMPTZ NOT NULL);

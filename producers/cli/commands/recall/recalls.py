@@ -105,7 +105,7 @@ def _place(each: RecallOfItem) -> list[str]:
 def _page(rows: RenderableType, page: RecallsOfItem | RecallList) -> RenderableType:
     summary = f"{page['count']} of {counted(page['total'], 'recall')}, as of position {page['position']}"
     if older := page.get("past_retention"):
-        summary += f"; the detail of {older:,} more is past its retention: kledger replay"
+        summary += f"; the detail of {older:,} more is past its retention: kledger replay --into FILE"
     return Group(rows, summary) if page["results"] else f"no recall to show; {summary}"
 
 
