@@ -163,7 +163,11 @@ def repair(
     data: Annotated[Path | None, typer.Option(help="The data directory, on which no node runs.")] = None,
     nats: Nats = None,
     into: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Where the whole log is kept first.  [DIR-repaired-TIME, of a bucket in the current directory]")
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            help="Where the whole log is kept first.  [DIR-repaired-TIME, of a bucket in the current directory]",
+        ),
     ] = None,
 ) -> Answer:
     """Bring back what the stream lost or what was changed in it, from a backup.

@@ -45,7 +45,11 @@ def lineage(
     rest = [event for event in graph["events"] if event not in causes and event not in own]
     _branch(tree, "led to", [_line(event, ref) for event in rest])
     if older := graph.get("past_retention"):
-        tree.add(words(f"and {counted(older, 'recall')} whose detail is past its retention: kledger replay --into FILE", "dim"))
+        tree.add(
+            words(
+                f"and {counted(older, 'recall')} whose detail is past its retention: kledger replay --into FILE", "dim"
+            )
+        )
     return Answer(graph, tree)
 
 
