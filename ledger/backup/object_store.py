@@ -153,7 +153,8 @@ class ObjectStore:
     @contextmanager
     def _lock(self) -> Iterator[None]:
         """Keep out the other runs of this machine's user. Raises BackupMismatch."""
-        name = f"kledger-backup-{os.getuid()}-{sha256(str(self).encode()).hexdigest()[:16]}.lock"
+        address = f"{_server_named()[1]} {self}"  # a bucket of another server is another bucket
+        name = f"kledger-backup-{os.getuid()}-{sha256(address.encode()).hexdigest()[:16]}.lock"
         path = Path(tempfile.gettempdir()) / name
         with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW, 0o600), "w") as lock:
             try:
@@ -188,11 +189,16 @@ class ObjectStore:
             raise _said(self.address, str(error)) from error
 
 
+def _server_named() -> tuple[str, str]:
+    """The variable that names a server, and what it says; both empty where none does, which is AWS itself."""
+    return next(((name, said) for name in ENDPOINTS if (said := os.environ.get(name))), ("", ""))
+
+
 def _file_system() -> fs.FileSystem:
-    variable = next((name for name in ENDPOINTS if os.environ.get(name)), None)
+    variable, said = _server_named()
     endpoint = {}
-    if variable is not None:
-        server = urlsplit(os.environ[variable])
+    if variable:
+        server = urlsplit(said)
         if server.scheme not in ("http", "https") or not server.hostname or server.path.strip("/"):
             raise InvalidPayload(
                 f"{variable} is no address of a server: write http://HOST:PORT or https://HOST",

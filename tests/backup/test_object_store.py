@@ -207,6 +207,16 @@ async def test_two_runs_of_one_machine_at_once_are_refused(store: Store) -> None
     assert (await kept(LOG)).position == 40
 
 
+async def test_a_bucket_of_the_same_name_in_another_store_is_another_place(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with opened(THERE) as mine, mine.only_writer(), object_store(tmp_path / "other") as other:
+        monkeypatch.setenv("AWS_ENDPOINT_URL_S3", other.environment["AWS_ENDPOINT_URL_S3"])
+        assert (await kept(LOG)).position == 40
+        assert other.objects()
+        assert store.objects() == {}
+
+
 async def test_a_run_that_was_second_in_an_empty_place_takes_nothing_of_the_first(store: Store) -> None:
     theirs = store.folder / BUCKET / "node" / "one" / "manifest.json"
     with opened(THERE) as mine, contextlib.suppress(BackupMismatch), mine.only_writer():

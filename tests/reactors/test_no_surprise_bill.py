@@ -100,6 +100,7 @@ def test_rebuilding_a_history_with_every_event_asks_no_model_and_pays_for_no_emb
         ana.confirm(ana.remember("likes eggs", "short", kind="preference")["id"])
         shared_by_a_project(op)
         append(node, every_event())
+        caught_up(op)  # else nothing is under way because nothing of it is in the view yet
         under_way = "SELECT 1 FROM processes WHERE kind <> 'slim' AND stage IN ('requested', 'started')"
         until(lambda: not op.sql(under_way)["rows"], "the reactors have nothing left to do")
         over = "SELECT 1 FROM events WHERE type = 'knowledge.expired'"
