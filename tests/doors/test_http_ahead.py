@@ -21,7 +21,7 @@ K = "/api/knowledge"
 PLAIN = {"task": "fix the lamp", "content": "turn the fuse", "types": ["tool"], "scopes": ["public"]}
 ELSEWHERE = {"sort": "oldest"}
 """A list that waits for the fold of what is new in it."""
-SAVES = [
+SAVES: list[dict[str, Any]] = [
     PLAIN,
     {**PLAIN, "id": "mine/lamp 1", "tags": {"room": ["hall", 2], "灯": None, "on": True}, "score": 5},
     {**PLAIN, "source": {"name": "a book", "urls": ["https://example.org"], "trace_id": "t-1", "message_id": "m-1"}},
@@ -120,7 +120,7 @@ async def test_who_has_read_ahead_reads_nothing_older_after_that(
 ) -> None:
     told = await saved_only(door, folding, PLAIN)
     read = address(told["id"]) if how == "item" else K
-    now = {"wait": 0, **ELSEWHERE}
+    now: dict[str, Any] = {"wait": 0, **ELSEWHERE}
     assert (await door.get(K, params=now, headers=BOB)).json()["degraded"] == []
     await door.get(read, params={"min_position": told["position"]}, headers=BOB)
     (lack,) = (await door.get(K, params=now, headers=BOB)).json()["degraded"]
@@ -148,7 +148,7 @@ async def test_a_fold_that_is_held_up_holds_up_nobody_who_was_shown_nothing(
 ) -> None:
     told = await saved_only(door, folding, PLAIN)
     assert (await door.get(address(told["id"]), headers=ALICE)).status_code == 200
-    at_once = {"wait": 0, **ELSEWHERE}
+    at_once: dict[str, Any] = {"wait": 0, **ELSEWHERE}
     assert (await door.get(K, params=at_once, headers=BOB)).json()["degraded"] == []  # who does not wait
     assert door.desk.view.shown == told["position"]
     assert (await door.get(K, params=ELSEWHERE, headers=BOB)).json()["degraded"] == []

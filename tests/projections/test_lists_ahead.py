@@ -92,7 +92,11 @@ _plain = st.builds(
     tags=st.sampled_from([{}, {"a": ["b", 1]}, {"b": "灯"}]),
     score=st.integers(1, 5),
 )
-_filters = st.fixed_dictionaries(
+def _wanted(given: dict[str, Any]) -> Wanted:
+    return Wanted(**given)
+
+
+_filters: st.SearchStrategy[Wanted] = st.fixed_dictionaries(
     {},
     optional={
         "types": st.sampled_from([("tool",), ("plan", "none")]),
@@ -108,7 +112,7 @@ _filters = st.fixed_dictionaries(
         "since": st.integers(0, 20).map(at),
         "until": st.integers(0, 20).map(at),
     },
-).map(lambda given: Wanted(**given))
+).map(_wanted)
 _windows = st.builds(Window, limit=st.integers(1, 4), offset=st.integers(0, 4), before=st.none() | st.integers(0, 24))
 _asks = st.lists(
     st.tuples(
