@@ -92,6 +92,8 @@ _plain = st.builds(
     tags=st.sampled_from([{}, {"a": ["b", 1]}, {"b": "灯"}]),
     score=st.integers(1, 5),
 )
+
+
 def _wanted(given: dict[str, Any]) -> Wanted:
     return Wanted(**given)
 
