@@ -21,6 +21,8 @@ from ledger.events.knowledge import (
     KnowledgeShared,
 )
 from ledger.events.recall import RecallServed, ServedItem
+from ledger.privacy.keyring import Keyring
+from ledger.privacy.vault import DataKey, new_secret
 from ledger.store.parked import NONE_PARKED
 from projections.engine import batch
 from projections.engine.ahead.between import Ahead
@@ -33,6 +35,7 @@ from projections.fold_kit.workbench import Workbench
 from projections.views.knowledge.listing import Wanted, items
 from tests.examples import tries
 from tests.projections.histories import OWNERS, START_NS, histories, new_view, replace_position, saved, stored
+from tests.sealed_events import sealed_event
 
 ORG = "default"
 NOW = datetime.fromtimestamp(START_NS / 1e9, UTC) + timedelta(seconds=1)
@@ -344,3 +347,17 @@ def test_rows_are_made_once_and_no_more_of_them_than_a_read_may_take() -> None:
     assert [id(row) for row in again[:2]] == [id(row) for row in first]
     assert len(again) == MOST_MADE + 1
     assert made.rows_of(bench.con, bench.keyring, log, MOST_MADE + 1) is None  # folded ones are forgotten
+
+
+def test_what_was_sealed_is_in_a_list_for_as_long_as_its_key_is_at_hand() -> None:
+    key = DataKey("user:ada", new_secret())
+    log = stored([sealed_event(saved("k1", content="said by Ada"), [key])])
+    bench, made, keyring = new_view(), MadeRows(), Keyring()
+    assert b"said by Ada" not in log[0].body
+    assert made.rows_of(bench.con, keyring, log, 0) is None
+    keyring.take({key.name: key})
+    rows = made.rows_of(bench.con, keyring, log, 0)
+    assert rows is not None
+    assert rows[0]["content"] == "said by Ada"
+    keyring.forget(key.name)
+    assert made.rows_of(bench.con, keyring, log, 0) is None
