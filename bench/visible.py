@@ -1,11 +1,11 @@
 """Visibility benchmark: time until a read sees a published event, beside the two writes with a bare client and DuckDB.
 
 A real node (`kledger up`) in a process of its own. From the start of the append, over HTTP or directly to the log,
-until `GET /api/knowledge/{id}?min_position=P` answers 200, which need not wait for the view, or until the newest item
-of `GET /api/knowledge?min_position=P` is the one, which has to. One at a time, in turns with the bare side (one
-acknowledged publish, then one committed row in a DuckDB file); then 200 a second on a fixed schedule, where the time
-counts from the scheduled start, whether or not the client was ready; then the same while other processes take half of
-the machine.
+until `GET /api/knowledge/{id}?min_position=P` answers 200, or until the newest item of
+`GET /api/knowledge?min_position=P` is the one; neither need wait for the view. One at a time, in turns with the bare
+side (one acknowledged publish, then one committed row in a DuckDB file); then 200 a second on a fixed schedule, where
+the time counts from the scheduled start, whether or not the client was ready; then the same while other processes take
+half of the machine.
 """
 
 from __future__ import annotations

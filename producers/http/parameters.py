@@ -240,6 +240,9 @@ Before = Annotated[
     int | None, Query(ge=0, le=MAX_POSITION, description="What begins before this position: `next` of the page before")
 ]
 
+Limit = Annotated[int, Query(ge=1, le=1_000)]
+Offset = Annotated[int, Query(ge=0, le=2**31)]
+
 
 async def _owner(owner: Annotated[str | None, Query(description=_OWNER)] = None) -> str | None:
     return entity_named(owner)
@@ -280,6 +283,14 @@ class FreshQuery(BaseModel):
     def freshness(self, own: Seen) -> Freshness:
         """How new the answer has to be; it gathers what the answer lacks."""
         return Freshness(self.min_position, self.wait, own.written, own.degraded)
+
+
+class PageQuery(FreshQuery):
+    """Which page of a list, where nothing else is asked of it."""
+
+    limit: Limit = 10
+    offset: Offset = 0
+    before: Before = None
 
 
 class ReadQuery(FreshQuery):

@@ -10,6 +10,7 @@ from typing import Any, Literal, Protocol, TypeVar
 from kledger.contract.words import JobKind, StartableJob
 from ledger.event import JsonObject
 from projections.engine.ahead.between import Untouched
+from projections.engine.ahead.new_in_list import NewItems
 from projections.search.ask import Asked
 
 T = TypeVar("T")
@@ -115,6 +116,8 @@ class LiveView(Protocol):
     async def item_ahead(
         self, org: str, item_id: str, position: int, within: float
     ) -> JsonObject | Untouched | None: ...
+
+    async def items_ahead(self, org: str, position: int, within: float) -> NewItems | None: ...
 
     async def ask(self, question: Callable[..., T], *args: Any, **kwargs: Any) -> T: ...
 

@@ -23,7 +23,8 @@ from ledger.event import JsonObject, StoredEvent
 from ledger.privacy.keyring import Keyring
 from ledger.wire.subjects import entity_of
 from projections.engine.ahead.between import UNTOUCHED, Ahead, Untouched
-from projections.engine.ahead.just_saved import row_of
+from projections.engine.ahead.made_rows import MadeRows
+from projections.engine.ahead.new_in_list import NewItems
 from projections.engine.duckdb import checkpoint_of
 from projections.engine.own_threads import within
 from projections.fold_kit.workbench import Workbench
@@ -120,6 +121,7 @@ class View:
         """Set while a reader waits for a position."""
         self.ahead = Ahead()
         """What has arrived of the log and is not folded."""
+        self._made = MadeRows()
         self._executor = ThreadPoolExecutor(READERS, "view-reader")
 
     @property
@@ -191,10 +193,26 @@ class View:
         if self.position >= position:
             return UNTOUCHED
         await self.ahead.until(position, min(within, _ARRIVES_WITHIN_SECONDS))
-        found: StoredEvent | JsonObject | Untouched | None = self.ahead.of(org, item_id, position, self.position)
+        folded = self.position
+        found: StoredEvent | JsonObject | Untouched | None = self.ahead.of(org, item_id, position, folded)
         if isinstance(found, StoredEvent):
-            found = row_of(self.instance.con, self.instance.bench.keyring, found)
+            rows = self._rows([found], folded)
+            found = None if rows is None else rows[0]
         return found
+
+    async def items_ahead(self, org: str, position: int, within: float) -> NewItems | None:
+        """What a list at a position, within so many seconds, has beside what the view has.
+
+        None where the fold has to be waited for.
+        """
+        await self.ahead.until(position, min(within, _ARRIVES_WITHIN_SECONDS))
+        folded = self.position
+        saves = self.ahead.saves(org, position, folded)
+        rows = None if saves is None else self._rows(saves.events, folded)
+        return None if saves is None or rows is None else NewItems(rows, folded, self.ahead.upto, saves.recalled)
+
+    def _rows(self, saves: Sequence[StoredEvent], folded: int) -> list[JsonObject] | None:
+        return self._made.rows_of(self.instance.con, self.instance.bench.keyring, saves, folded)
 
     async def until(self, holds: Callable[[], bool]) -> None:
         """Return once `holds()` is true; it is called after each fold and each swap."""

@@ -7,16 +7,23 @@ order, `next` is the offset of the next page.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import duckdb
 
 from ledger.event import JsonObject
 from projections.fold_kit.named_rows import named_rows
-from projections.fold_kit.sql_text import among
+from projections.fold_kit.sql_text import among_numbers
+
+_MOST_NEWEST = 1_000
+"""So many of the newest positions are kept while the matching rows are counted; more are sorted."""
+
+Rows = Callable[[duckdb.DuckDBPyConnection, Sequence[int]], list[JsonObject]]
+"""Reads the rows that were created at these positions, each with its `created_position`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,19 +46,15 @@ class Window:
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """The rows to list: FROM and WHERE of a query, and the parameters of WHERE, in their order.
-
-    `narrow` is another relation with the same rows, and with all that the selection and the order look at.
-    """
+    """The rows to list: FROM and WHERE of a query, and the parameters of WHERE, in their order."""
 
     source: str
     where: Sequence[str]
     values: Sequence[Any]
-    narrow: str | None = None
 
     def matching(self) -> str:
         """FROM and WHERE."""
-        return f"FROM {self.narrow or self.source} WHERE {' AND '.join(self.where)}"
+        return f"FROM {self.source} WHERE {' AND '.join(self.where)}"
 
 
 @contextmanager
@@ -69,31 +72,65 @@ def page_of(
 ) -> Page:
     """A page of rows, each by its columns' names, newest first or by an `order` of columns, the newer of equals first.
 
-    The relation has to have a created_position, another one in each row. Ordered are the positions alone; the columns
-    are read of the rows of the page: sorting wide rows took most of the time of a list of 100,000.
+    The relation has to have a created_position, another one in each row.
     """
+    with one_state(cursor):
+        return page_in(cursor, selection, window, partial(_rows, columns, selection.source), order)
+
+
+def page_in(
+    cursor: duckdb.DuckDBPyConnection, selection: Selection, window: Window, rows: Rows, order: str | None = None
+) -> Page:
+    """The same, of rows that `rows` reads, in the state of the view that the caller has begun.
+
+    Found are the positions alone; the columns are read of the rows of the page: sorting wide rows took most of the time
+    of a list of 100,000.
+    """
+    if order is None and window.offset + window.limit <= _MOST_NEWEST:
+        created, total = _newest(cursor, selection, window)
+    else:
+        created, total = _sorted(cursor, selection, window, order)
+    by_position = {row.pop("created_position"): row for row in rows(cursor, created)} if created else {}
+    results = [by_position[position] for position in created]
+    if order is None:
+        return Page(results, total, created[-1] if created and len(created) == window.limit else None)
+    following = window.offset + len(created)
+    return Page(results, total, following if following < total and created else None)
+
+
+def _newest(cursor: duckdb.DuckDBPyConnection, selection: Selection, window: Window) -> tuple[list[int], int]:
+    """The positions of a page that is near the beginning, and the total: one look at the rows, and nothing sorted."""
+    most = window.offset + window.limit
+    if not most:
+        return [], _count(cursor, selection)
+    earlier = "" if window.before is None else f" FILTER (created_position < {int(window.before)})"
+    ((newest, total),) = cursor.execute(
+        f"SELECT max(created_position, {int(most)}){earlier}, count(*) {selection.matching()}", list(selection.values)
+    ).fetchall()
+    return sorted(newest or (), reverse=True)[window.offset :], total
+
+
+def _sorted(
+    cursor: duckdb.DuckDBPyConnection, selection: Selection, window: Window, order: str | None
+) -> tuple[list[int], int]:
+    """The positions of any page, in any order, and the total."""
     earlier = "" if window.before is None else f"WHERE created_position < {int(window.before)}"
     by = "" if order is None else f", {order} AS sorted"
     first = "" if order is None else "sorted DESC, "
-    with one_state(cursor):
-        page = cursor.execute(
-            f"""WITH matching AS MATERIALIZED (SELECT created_position{by} {selection.matching()})
-                SELECT created_position, (SELECT count(*) FROM matching) FROM matching {earlier}
-                ORDER BY {first}created_position DESC LIMIT {int(window.limit)} OFFSET {int(window.offset)}""",
-            list(selection.values),
-        ).fetchall()
-        if page:
-            total = page[0][1]
-        else:
-            ((total,),) = cursor.execute(f"SELECT count(*) {selection.matching()}", list(selection.values)).fetchall()
-        created = [position for position, _ in page]
-        rows = named_rows(
-            cursor,
-            f"SELECT {columns}, created_position FROM {selection.source} WHERE created_position IN ({among(created)})",
-        )
-    by_position = {row.pop("created_position"): row for row in rows}
-    results = [by_position[position] for position in created]
-    if order is None:
-        return Page(results, total, created[-1] if len(created) == window.limit else None)
-    following = window.offset + len(created)
-    return Page(results, total, following if following < total and created else None)
+    page = cursor.execute(
+        f"""WITH matching AS MATERIALIZED (SELECT created_position{by} {selection.matching()})
+            SELECT created_position, (SELECT count(*) FROM matching) FROM matching {earlier}
+            ORDER BY {first}created_position DESC LIMIT {int(window.limit)} OFFSET {int(window.offset)}""",
+        list(selection.values),
+    ).fetchall()
+    return [position for position, _ in page], page[0][1] if page else _count(cursor, selection)
+
+
+def _count(cursor: duckdb.DuckDBPyConnection, selection: Selection) -> int:
+    ((total,),) = cursor.execute(f"SELECT count(*) {selection.matching()}", list(selection.values)).fetchall()
+    return int(total)
+
+
+def _rows(columns: str, source: str, cursor: duckdb.DuckDBPyConnection, created: Sequence[int]) -> list[JsonObject]:
+    at = among_numbers("created_position", created)
+    return named_rows(cursor, f"SELECT {columns}, created_position FROM {source} WHERE {at}")

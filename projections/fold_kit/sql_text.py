@@ -68,3 +68,19 @@ def insert(con: duckdb.DuckDBPyConnection, table: str, rows: Iterable[Sequence[V
 def among(values: Iterable[str | int]) -> str:
     """The values for IN (…), comma-separated; NULL, which equals nothing, when there are none."""
     return ", ".join(map(literal, values)) or "NULL"
+
+
+_FEW = 50
+
+
+def among_numbers(column: str, numbers: Sequence[int]) -> str:
+    """The predicate of rows with one of these numbers, of which there are mostly a page.
+
+    DuckDB looks a list of IN up for each row of the table unless it has no gaps, and reads all columns of the rows that
+    it looks up: measured, four times what this takes.
+    """
+    if not numbers:
+        return "FALSE"
+    listed = among(numbers)
+    found = f"list_contains([{listed}], {column})" if len(numbers) <= _FEW else f"{column} IN ({listed})"
+    return f"({column} BETWEEN {min(numbers)} AND {max(numbers)} AND {found})"

@@ -19,7 +19,9 @@ from tests.patience import PATIENCE
 
 K = "/api/knowledge"
 PLAIN = {"task": "fix the lamp", "content": "turn the fuse", "types": ["tool"], "scopes": ["public"]}
-SAVES = [
+ELSEWHERE = {"sort": "oldest"}
+"""A list that waits for the fold of what is new in it."""
+SAVES: list[dict[str, Any]] = [
     PLAIN,
     {**PLAIN, "id": "mine/lamp 1", "tags": {"room": ["hall", 2], "灯": None, "on": True}, "score": 5},
     {**PLAIN, "source": {"name": "a book", "urls": ["https://example.org"], "trace_id": "t-1", "message_id": "m-1"}},
@@ -112,19 +114,29 @@ async def test_an_item_that_came_after_what_its_reader_asked_for_is_waited_for_a
     assert door.desk.view.shown == later["position"]
 
 
-async def test_who_has_read_ahead_reads_nothing_older_after_that(door: Door, folding: threading.Event) -> None:
+@pytest.mark.parametrize("how", ["item", "list"])
+async def test_who_has_read_ahead_reads_nothing_older_after_that(
+    door: Door, folding: threading.Event, how: str
+) -> None:
     told = await saved_only(door, folding, PLAIN)
-    now = {"wait": 0}
+    read = address(told["id"]) if how == "item" else K
+    now: dict[str, Any] = {"wait": 0, **ELSEWHERE}
     assert (await door.get(K, params=now, headers=BOB)).json()["degraded"] == []
-    await door.get(address(told["id"]), params={"min_position": told["position"]}, headers=BOB)
+    await door.get(read, params={"min_position": told["position"]}, headers=BOB)
     (lack,) = (await door.get(K, params=now, headers=BOB)).json()["degraded"]
     assert lack["part"] == "view"
 
 
-async def test_what_somebody_was_shown_is_in_what_others_read_next(door: Door, folding: threading.Event) -> None:
+@pytest.mark.parametrize("how", ["item", "list"])
+async def test_what_somebody_was_shown_is_in_what_others_read_next(
+    door: Door, folding: threading.Event, how: str
+) -> None:
     told = await saved_only(door, folding, PLAIN)
-    assert (await door.get(address(told["id"]), headers=ALICE)).status_code == 200
-    listing = asyncio.create_task(door.get(K, headers=BOB))
+    read = address(told["id"]) if how == "item" else K
+    assert (await door.get(read, headers=ALICE)).status_code == 200
+    at_once = (await door.get(K, params={"wait": 0}, headers=BOB)).json()
+    assert told["id"] in [item["id"] for item in at_once["results"]]
+    listing = asyncio.create_task(door.get(K, params=ELSEWHERE, headers=BOB))
     async with asyncio.timeout(PATIENCE):
         await door.desk.view.awaited.wait()
     folding.set()
@@ -136,11 +148,72 @@ async def test_a_fold_that_is_held_up_holds_up_nobody_who_was_shown_nothing(
 ) -> None:
     told = await saved_only(door, folding, PLAIN)
     assert (await door.get(address(told["id"]), headers=ALICE)).status_code == 200
-    assert (await door.get(K, params={"wait": 0}, headers=BOB)).json()["degraded"] == []  # who does not wait
+    at_once: dict[str, Any] = {"wait": 0, **ELSEWHERE}
+    assert (await door.get(K, params=at_once, headers=BOB)).json()["degraded"] == []  # who does not wait
     assert door.desk.view.shown == told["position"]
-    assert (await door.get(K, headers=BOB)).json()["degraded"] == []
+    assert (await door.get(K, params=ELSEWHERE, headers=BOB)).json()["degraded"] == []
     assert door.desk.view.shown == 0
-    assert (await door.get(K, headers=BOB)).status_code == 200
+    assert (await door.get(K, params=ELSEWHERE, headers=BOB)).status_code == 200
+
+
+async def test_a_list_has_before_the_fold_what_it_has_after_it(door: Door, folding: threading.Event) -> None:
+    for save in SAVES:
+        told = await saved_only(door, folding, save)
+    first = {"limit": 4, "min_position": told["position"]}
+    asked = [{}, first, {**first, "offset": 3}, {**first, "types": "plan"}, {**first, "min_score": 5}]
+    before = [(await door.get(K, params=params, headers=ALICE)).json() for params in asked]
+    assert door.desk.view.position < told["position"]
+    following = {"before": before[1]["next"], "min_position": told["position"]}
+    assert len((await door.get(K, params=following, headers=ALICE)).json()["results"]) == 2
+    assert door.desk.view.position < told["position"]
+    folding.set()
+    await door.desk.view.wait_for(told["position"], PATIENCE)
+    assert [(await door.get(K, params=params, headers=ALICE)).json() for params in asked] == before
+
+
+async def test_a_list_shows_nobody_what_is_not_theirs_before_the_fold(door: Door, folding: threading.Event) -> None:
+    told = await saved_only(door, folding, {**PLAIN, "scopes": ["user:alice"]})
+    asked = {"min_position": told["position"], "wait": 0}
+    theirs = (await door.get(K, params=asked, headers=BOB)).json()
+    assert (theirs["total"], theirs["results"]) == (0, [])
+    assert theirs["position"] == told["position"]
+    assert door.desk.view.shown == 0
+    mine = (await door.get(K, params=asked, headers=ALICE)).json()
+    assert (mine["total"], mine["results"][0]["id"]) == (2, told["id"])
+
+
+@pytest.mark.parametrize(
+    "asked", [{"sort": "updated"}, {"tags": "room"}, {"concern": "never_recalled"}, {"as_of": "1"}]
+)
+async def test_a_list_that_no_new_row_can_tell_waits_for_the_fold(
+    door: Door, folding: threading.Event, asked: dict[str, str]
+) -> None:
+    told = await saved_only(door, folding, {**PLAIN, "tags": {"room": "hall"}})
+    behind = {"min_position": told["position"], "wait": 0, **asked}
+    assert (await door.get(K, params=behind, headers=ALICE)).json()["error"]["code"] == "view_behind"
+
+
+PAGES = [
+    "",
+    "limit=2",
+    "limit=1&offset=1",
+    "before=3",
+    "limit=0",
+    "limit=many",
+    "offset=-1",
+    "limit=1&limit=2",
+    "limmit=1",
+]
+
+
+@pytest.mark.parametrize("page", PAGES)
+async def test_a_page_is_the_same_whether_or_not_the_framework_answers(door: Door, page: str) -> None:
+    for number in range(3):
+        last = await door.saved(task=f"lamp {number}")
+    asked = f"{page}&min_position={last['position']}"
+    alone = await door.get(f"{K}?{asked}")
+    through_the_framework = await door.get(f"{K}?{asked}&status=active")
+    assert (alone.status_code, alone.json()) == (through_the_framework.status_code, through_the_framework.json())
 
 
 async def test_no_other_route_is_taken_for_an_item(door: Door) -> None:
@@ -150,5 +223,5 @@ async def test_no_other_route_is_taken_for_an_item(door: Door) -> None:
     others = [route for route in app.router.routes if isinstance(route, APIRoute) and route.path != f"{K}/{{item_id}}"]
     for route in others:
         for method in route.methods or ():
-            saves = (method, route.path) == ("POST", K)
-            assert direct.takes({"method": method, "path": route.path}) == saves
+            taken = (method, route.path) in (("POST", K), ("GET", K))
+            assert direct.takes({"method": method, "path": route.path}) == taken

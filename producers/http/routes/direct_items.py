@@ -1,6 +1,6 @@
-"""Saving an item and reading one, without the framework around them: what an agent does again and again.
+"""Saving an item, reading one and the newest of all, without the framework around them: what an agent does often.
 
-As in direct.py: what the framework does for these two routes is known beforehand, and costs more than what they do
+As in direct.py: what the framework does for these routes is known beforehand, and costs more than what they do
 themselves. A request that does not fit goes through the framework, which alone says what is wrong with it.
 """
 
@@ -23,41 +23,48 @@ from producers.http import errors
 from producers.http.bodies import JsonRequest, remembered
 from producers.http.identity import caller_of, lineage_of, retry_of
 from producers.http.known_parameters import known_of, refuse_others
-from producers.http.parameters import ReadQuery, decoded_id, seen_of
+from producers.http.parameters import PageQuery, ReadQuery, decoded_id, seen_of
 from producers.http.routes.direct import route_of
+from projections.views.knowledge.listing import Wanted
 
 SAVE = "/api/knowledge"
 ITEM = "/api/knowledge/{item_id}"
 _BEFORE_ID = ITEM.partition("{")[0]
+_NO_FILTERS = Wanted()
+_OF_A_PAGE = PageQuery.model_fields.keys()
 
 
 class DirectItems:
-    """The two routes, found among the routes of the app."""
+    """The three routes, found among the routes of the app; a list with filters goes through the framework."""
 
     def __init__(self, app: FastAPI, routes: Sequence[BaseRoute]) -> None:
         self._app = app
         self._save = route_of(routes, "POST", SAVE)
+        self._list = route_of(routes, "GET", SAVE)
         self._item = route_of(routes, "GET", ITEM)
         self._known = {route.path: known_of(route) for route in (self._save, self._item) if route is not None}
         self._others = {route.path for route in routes if isinstance(route, APIRoute) and "{" not in route.path}
 
     def takes(self, scope: Scope) -> bool:
-        """Whether a request saves an item or reads one."""
+        """Whether a request saves an item, reads one or lists them."""
         path, method = scope["path"], scope["method"]
-        if method == "POST":
-            return self._save is not None and path == SAVE
+        if path == SAVE:
+            return (method == "POST" and self._save is not None) or (method == "GET" and self._list is not None)
         if method != "GET" or self._item is None or not path.startswith(_BEFORE_ID) or path in self._others:
             return False
         return len(path) > len(_BEFORE_ID) and "/" not in path[len(_BEFORE_ID) :]
 
     async def answer(self, scope: Scope, receive: Receive, otherwise: ASGIApp) -> ASGIApp:
         """The answer; `otherwise` where the framework has to say what is wrong with the request. Raises LedgerError."""
-        saves = scope["method"] == "POST"
-        route = self._save if saves else self._item
+        if scope["path"] != SAVE:
+            route, work = self._item, self._read
+        elif scope["method"] == "POST":
+            route, work = self._save, self._saved
+        else:
+            route, work = self._list, self._listed
         assert route is not None  # it takes the request
         scope["app"], scope["route"] = self._app, route
-        request = JsonRequest(scope, receive)
-        return await (self._saved if saves else self._read)(request, route, otherwise)
+        return await work(JsonRequest(scope, receive), route, otherwise)
 
     async def _saved(self, request: JsonRequest, route: APIRoute, otherwise: ASGIApp) -> ASGIApp:
         body = await request.body()
@@ -89,6 +96,23 @@ class DirectItems:
             return otherwise
         try:
             answer: Response = await route.endpoint(caller, item_id, own, asked)
+        except LedgerError as error:
+            return errors.of_route(request, error)
+        return answer
+
+    async def _listed(self, request: JsonRequest, route: APIRoute, otherwise: ASGIApp) -> ASGIApp:
+        given = request.query_params.multi_items()
+        if len(given) != len(dict(given)) or not dict(given).keys() <= _OF_A_PAGE:
+            return otherwise
+        caller = await caller_of(request)
+        own = await seen_of(request, caller)
+        try:
+            asked = PageQuery.model_validate(dict(given))
+        except ValidationError:
+            return otherwise
+        page = (asked.limit, asked.offset, asked.before)
+        try:
+            answer: Response = await route.endpoint(caller, asked.freshness(own), None, _NO_FILTERS, *page)
         except LedgerError as error:
             return errors.of_route(request, error)
         return answer

@@ -8,7 +8,7 @@ from kledger.contract.documents import ITEM_TYPE
 from kledger.contract.errors import Erased, InvalidPayload, UnknownKnowledge, UnknownReference
 from kledger.contract.scopes import Caller
 from kledger.contract.words import ItemSort
-from ledger.event import JsonObject
+from ledger.event import JsonObject, utc_now
 from ledger.privacy.sealed import ERASED
 from producers.operations.admin.scope_types import require_types
 from producers.operations.desk import ANY, Desk, Freshness, moment_of, position_as_of, reach, reach_recalls
@@ -19,6 +19,7 @@ from producers.operations.outcomes import listed
 from producers.operations.recording import past_retention
 from projections.engine.ahead.between import UNTOUCHED
 from projections.engine.ahead.just_saved import may_read
+from projections.engine.ahead.new_in_list import may_merge, page_with
 from projections.fold_kit.page import Window
 from projections.views.feedback import ask as feedback
 from projections.views.knowledge.ask import whole
@@ -101,12 +102,32 @@ async def list_items(
             f"before goes with sort=newest: in the order {sort} the next page begins at the offset `next`",
             errors=[{"field": "before", "reason": f"does not go with sort={sort}"}],
         )
+    if may_merge(wanted, as_of) and (ahead := await _list_ahead(desk, caller, wanted, window, sort, freshness)):
+        return ahead
     await reach(desk, freshness)
     await check_wanted(desk, wanted)
     then = None if as_of is None else await position_as_of(desk, as_of, freshness)
     position = desk.view.position if then is None else then
     moment = await moment_of(desk, as_of, then)
     return listed(await desk.view.ask(items, desk.org, caller, wanted, window, then, moment, sort), position)
+
+
+async def _list_ahead(
+    desk: Desk, caller: Caller, wanted: Wanted, window: Window, sort: ItemSort, freshness: Freshness
+) -> JsonObject | None:
+    """The list as of a position that the view has not reached; None where it has, or has to."""
+    asked = max(freshness.position, desk.view.shown)
+    if desk.view.position >= asked or (new := await desk.view.items_ahead(desk.org, asked, freshness.wait)) is None:
+        return None
+    await check_wanted(desk, wanted)
+    found = await desk.view.ask(page_with, desk.org, caller, wanted, window, utc_now(), sort, new)
+    if found is None:
+        return None
+    page, shown = found
+    if shown:
+        desk.tally.saw(shown)
+        desk.view.shown = max(desk.view.shown, shown)
+    return listed(page, new.upto)
 
 
 async def check_wanted(desk: Desk, wanted: Wanted) -> None:

@@ -3,7 +3,8 @@
 A read of one item at a position need not wait for a fold where the view has the item as it is at that position (no
 event in between is about it), or where the item is new and its save alone is in between. Such a save is certain to
 count: its ids are new (projections/fold_kit/identities.py), and the gate's own rules judge it
-(projections/engine/ahead/just_saved.py). In all other cases the read waits. Belongs to one event loop.
+(projections/engine/ahead/just_saved.py). In all other cases the read waits. A list need not wait where all that is in
+between about items are such saves (projections/engine/ahead/new_in_list.py). Belongs to one event loop.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ import orjson
 from kledger.contract.errors import IllegalSubject
 from ledger.event import StoredEvent
 from ledger.events.knowledge import KnowledgeSaved
+from ledger.events.recall import RecallServed
 from ledger.store.parked import Parked
 from ledger.wire.subjects import decode_token, encode_token
 from projections.fold_kit.identities import Identities
@@ -29,8 +31,9 @@ A_FEW = 64
 """Events that arrive at once and are looked at one by one; what comes in bulk is soon folded."""
 MOST_BYTES = 64 * 1024
 _ITEM, _SAVED = KnowledgeSaved.entity(), KnowledgeSaved.verb()
+_RECALL = RecallServed.entity()
 # Events of these entities change no item but the one that they are about.
-_ONE_BY_ONE = frozenset({_ITEM, "recall", "goal", "profile", "session"})
+_ONE_BY_ONE = frozenset({_ITEM, _RECALL, "goal", "profile", "session"})
 
 Key = tuple[str, str]
 """Tenant and id of an item, as tokens of a subject."""
@@ -57,6 +60,14 @@ class _Item(NamedTuple):
     """Its save, where that is certain to be accepted, and all that is in between about it."""
 
 
+class Saves(NamedTuple):
+    """The saves of items that are all there is in between about any item, in their order."""
+
+    events: list[StoredEvent]
+    recalled: bool
+    """Whether there are recalls in between as well."""
+
+
 class Ahead:
     """The events that have arrived and are not folded, as far as they are looked at."""
 
@@ -67,6 +78,7 @@ class Ahead:
         self._between: deque[_Between] = deque()
         self._identities: set[int] = set()
         self._items: dict[Key, _Item] = {}
+        self._recalled = 0  # the last recall that was seen
         self._waiting: list[tuple[int, asyncio.Future[None]]] = []
 
     def begin(self, folded: int) -> None:
@@ -108,6 +120,8 @@ class Ahead:
                 raise ValueError(entity)
             identity = key_of(orjson.loads(event.body)["id"])
             about = (org, entity_id) if entity == _ITEM else None
+            if entity == _RECALL:
+                self._recalled = event.position
             if about is not None:
                 new = (
                     about not in self._items
@@ -142,6 +156,21 @@ class Ahead:
         if item is None or item.last <= folded:
             return UNTOUCHED
         return item.save
+
+    def saves(self, org: str, position: int, folded: int) -> Saves | None:
+        """The saves in between, where they are all there is about items of a tenant up to the last that has arrived.
+
+        None where a list at `position` has to wait until the view, which is at `folded`, has it.
+        """
+        if position > self.upto or self._unseen > folded:
+            return None
+        tenant, events = encode_token(org), []
+        for (its_org, _), item in self._items.items():  # in the order of their saves, where they are nothing but saved
+            if its_org == tenant and item.last > folded:
+                if item.save is None:
+                    return None
+                events.append(item.save)
+        return Saves(events, self._recalled > folded)
 
     async def until(self, position: int, within: float) -> None:
         """Wait until a position has arrived, for so many seconds at the most."""

@@ -64,7 +64,12 @@ def row_of(con: duckdb.DuckDBPyConnection, keyring: Keyring, event: StoredEvent)
 
 def may_read(caller: Caller, row: JsonObject) -> bool:
     """Whether the caller may read this row by id: `readable_by` of an item without an ACL."""
-    if caller.is_operator or caller.reads_all:
+    return caller.is_operator or sees(caller, row)
+
+
+def sees(caller: Caller, row: JsonObject) -> bool:
+    """Whether the caller sees this row in a list: `seen_by` of an item without an ACL."""
+    if caller.reads_all:
         return True
     return not set(row["scopes"]).isdisjoint(caller.visible_scopes()) or row["owner"] in caller.reading_as()
 

@@ -20,7 +20,7 @@ from kledger.contract.words import ItemStatus
 from ledger.event import JsonObject
 from ledger.events.knowledge import KnowledgeSaved
 from projections.fold_kit.named_rows import first_row, named_rows
-from projections.fold_kit.sql_text import among
+from projections.fold_kit.sql_text import among, among_numbers
 from projections.fold_kit.visibility import shared_by_a_project
 from projections.views.knowledge.evidence import confidence
 from projections.views.knowledge.memory_fields import (
@@ -163,6 +163,21 @@ def _item_now(
     )
     if version is None:
         return None
+    return _of_both(state, version)
+
+
+def rows_created_at(cursor: duckdb.DuckDBPyConnection, created: Sequence[int]) -> list[JsonObject]:
+    """The rows of `knowledge` of the items that were saved at these positions, in any order; by plain queries too."""
+    at = among_numbers("created_position", created)
+    states = named_rows(cursor, f"SELECT {_STATE_COLUMNS} FROM knowledge_state WHERE {at}")
+    made = among_numbers("valid_from", [state["version_position"] for state in states])
+    versions = named_rows(cursor, f"SELECT valid_from, {_CONTENT_COLUMNS} FROM knowledge_versions WHERE {made}")
+    by_position = {version["valid_from"]: version for version in versions}
+    return [_of_both(state, by_position[state["version_position"]]) for state in states]
+
+
+def _of_both(state: JsonObject, version: JsonObject) -> JsonObject:
+    """The row of the view `knowledge`, of a row of each of its tables."""
     now = confidence(version["confidence"], state["supporting"], state["opposing"])
     gone = {name: version[name] if state["status"] == status else None for name, status in WHILE.items()}
     return version | state | {"confidence": now} | gone

@@ -5,14 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import partial
 
 import duckdb
 
 from kledger.contract.scopes import Caller
 from kledger.contract.words import ItemLayer, ItemSort, MemoryConcern
-from projections.fold_kit.page import Page, Selection, Window, page_of
-from projections.fold_kit.sql_text import among, text
-from projections.views.knowledge.ask import ITEM_COLUMNS, item_of, microseconds, seen_by
+from ledger.event import JsonObject
+from projections.fold_kit.named_rows import named_rows
+from projections.fold_kit.page import Page, Selection, Window, one_state, page_in
+from projections.fold_kit.sql_text import among, among_numbers, text
+from projections.views.knowledge.ask import ITEM_COLUMNS, item_of, microseconds, rows_created_at, seen_by
 from projections.views.knowledge.layers import layer_in
 from projections.views.knowledge.lives import alive
 from projections.views.knowledge.memory_health import concern
@@ -26,7 +29,7 @@ _ORDERS: Mapping[ItemSort, str | None] = {
     "confidence": "confidence",
 }
 """What each order sorts by, the highest first."""
-_NOW = "(FROM knowledge_versions WHERE valid_to IS NULL) AS k"
+_NOW = ("knowledge_versions AS k", "k.valid_to IS NULL")
 """The rows of `knowledge` with what no verdict changes: without the join, looking through them takes two thirds."""
 
 
@@ -63,12 +66,38 @@ def items(
     sort: ItemSort = "newest",
 ) -> Page:
     """A page of the items that the caller sees."""
+    with one_state(cursor):
+        return items_in(cursor, org, caller, wanted, window, as_of, moment, sort)
+
+
+def items_in(
+    cursor: duckdb.DuckDBPyConnection,
+    org: str,
+    caller: Caller,
+    wanted: Wanted,
+    window: Window,
+    as_of: int | None = None,
+    moment: datetime | None = None,
+    sort: ItemSort = "newest",
+) -> Page:
+    """The same, in the state of the view that whoever asks has begun."""
     selection = selected(cursor, org, caller, wanted, as_of, moment)
     if as_of is None and wanted.since is None and wanted.until is None and sort in ("newest", "oldest"):
-        selection = replace(selection, narrow=_NOW)
-    page = page_of(cursor, ITEM_COLUMNS, selection, window, _ORDERS[sort])
-    stated = "expired" if wanted.status == "expired" else None
-    return replace(page, results=[{**item_of(row), "status": stated or row["status"]} for row in page.results])
+        table, holds = _NOW
+        selection = replace(selection, source=table, where=[holds, *selection.where])
+    rows = rows_created_at if as_of is None else partial(_rows_at, as_of)
+    page = page_in(cursor, selection, window, rows, _ORDERS[sort])
+    return replace(page, results=[in_list(row, wanted) for row in page.results])
+
+
+def in_list(row: JsonObject, wanted: Wanted) -> JsonObject:
+    """A row of ITEM_COLUMNS as lists show it."""
+    return {**item_of(row), "status": "expired" if wanted.status == "expired" else row["status"]}
+
+
+def _rows_at(as_of: int, cursor: duckdb.DuckDBPyConnection, created: Sequence[int]) -> list[JsonObject]:
+    at = among_numbers("created_position", created)
+    return named_rows(cursor, f"SELECT {ITEM_COLUMNS} FROM knowledge_at({int(as_of)}) WHERE {at}")
 
 
 def wanted_among(

@@ -53,7 +53,7 @@ def alive(cursor: duckdb.DuckDBPyConnection, org: str, item: str, moment: dateti
     Mostly none is over that the node has not stated, and the query of the items then has nothing to compare: a join
     with the lives made a list of 30,000 items take twice its time.
     """
-    if cursor.execute("SELECT 1 FROM knowledge_versions WHERE layer = 'short' LIMIT 1").fetchone() is None:
+    if not has_short(cursor):
         return "TRUE"
     source = "short_memories" if as_of is None else f"short_memories_at({int(as_of)})"
     over = cursor.execute(
@@ -62,6 +62,11 @@ def alive(cursor: duckdb.DuckDBPyConnection, org: str, item: str, moment: dateti
         [org],
     ).fetchall()
     return f"{item}.id NOT IN ({among(item_id for (item_id,) in over)})" if over else "TRUE"
+
+
+def has_short(cursor: duckdb.DuckDBPyConnection) -> bool:
+    """Whether there is, or was, any short memory."""
+    return cursor.execute("SELECT 1 FROM knowledge_versions WHERE layer = 'short' LIMIT 1").fetchone() is not None
 
 
 def _microseconds(moment: datetime) -> int:
