@@ -12,7 +12,22 @@ from typing import Protocol
 from ledger.event import Appended, Head, NewEvent, StoredEvent
 
 
-class Ledger(Protocol):
+class Log(Protocol):
+    """What is read of a log: in the broker, or in the files of a backup."""
+
+    def read(
+        self, start: int = 1, *, follow: bool = False, batch: int = 1_000
+    ) -> AsyncGenerator[list[StoredEvent], None]:
+        """Yield non-empty lists of up to `batch` events, in order, from position `start`.
+
+        Without `follow` it ends at the head as it was when reading began; with `follow` it waits for more and
+        ends only when closed. Backpressure bounds memory: messages are requested only as the caller takes them.
+        Raises LogGap when positions are missing, also when `start` lies beyond the position after the head;
+        BrokerUnavailable.
+        """
+
+
+class Ledger(Log, Protocol):
     """An append-only log of events, positions 1, 2, 3 … without gaps."""
 
     async def append(self, event: NewEvent) -> Appended:
@@ -28,17 +43,6 @@ class Ledger(Protocol):
 
         An empty list is a no-op. On an error the batches before the failed one are stored; a retry with the
         same events stores each once. Raises as append does.
-        """
-
-    def read(
-        self, start: int = 1, *, follow: bool = False, batch: int = 1_000
-    ) -> AsyncGenerator[list[StoredEvent], None]:
-        """Yield non-empty lists of up to `batch` events, in order, from position `start`.
-
-        Without `follow` it ends at the head as it was when reading began; with `follow` it waits for more and
-        ends only when closed. Backpressure bounds memory: messages are requested only as the caller takes them.
-        Raises LogGap when positions are missing, also when `start` lies beyond the position after the head;
-        BrokerUnavailable.
         """
 
     async def head(self) -> Head:

@@ -20,7 +20,7 @@ from kledger.contract.errors import LedgerError
 from ledger.archive.segments import Segment
 from ledger.event import StoredEvent
 from ledger.store.parked import NONE_PARKED, Parked
-from ledger.stream import Ledger
+from ledger.stream import Log
 from projections.archive.reading import Archive
 from projections.engine.batch import Folded
 from projections.engine.predecode import Ahead, decode_ahead, fold_ahead
@@ -42,7 +42,7 @@ Lists = asyncio.Queue[list[StoredEvent] | LedgerError | None]
 
 
 async def catch_up(
-    ledger: Ledger,
+    ledger: Log,
     view: View,
     to: int,
     progress: Callable[[int, float], None] = lambda _position, _rate: None,
@@ -127,7 +127,7 @@ def _next_part(archive: Archive | None, at: int, to: int) -> tuple[Segment, bool
     return Segment(at, min(segment.last, to)), True
 
 
-async def _is_of(archive: Archive, ledger: Ledger, to: int) -> bool:
+async def _is_of(archive: Archive, ledger: Log, to: int) -> bool:
     """Whether the archive is one of this log: it has the last event that is in both.
 
     Raises BrokerUnavailable, LogGap.
@@ -144,7 +144,7 @@ async def _is_of(archive: Archive, ledger: Ledger, to: int) -> bool:
 
 
 @asynccontextmanager
-async def _reading(ledger: Ledger, part: Segment) -> AsyncIterator[Lists]:
+async def _reading(ledger: Log, part: Segment) -> AsyncIterator[Lists]:
     """The events of a part of the log, read ahead."""
     lists: Lists = asyncio.Queue(_LISTS_AHEAD)
     reading = asyncio.create_task(_read_ahead(ledger, part.first, part.last, lists))
@@ -155,7 +155,7 @@ async def _reading(ledger: Ledger, part: Segment) -> AsyncIterator[Lists]:
         await asyncio.gather(reading, return_exceptions=True)
 
 
-async def _read_ahead(ledger: Ledger, start: int, to: int, lists: Lists) -> None:
+async def _read_ahead(ledger: Log, start: int, to: int, lists: Lists) -> None:
     """Put events up to position `to` into the queue, then None; or the error that ended the reading."""
     try:
         async with contextlib.aclosing(ledger.read(start, batch=_LIST)) as batches:
