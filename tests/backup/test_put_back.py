@@ -95,6 +95,7 @@ async def test_other_users_of_the_machine_read_nothing_of_it(tmp_path: Path) -> 
         await restored(tmp_path / "b", tmp_path / "data")
     finally:
         os.umask(before)
-    for path in (tmp_path / "data" / "archive").rglob("*"):
+    archive = tmp_path / "data" / "archive"
+    for path in (archive, *archive.rglob("*")):
         assert stat.S_IMODE(path.stat().st_mode) & 0o077 == 0, path
     assert stat.S_IMODE((tmp_path / "data" / "keys" / "signing.pem").stat().st_mode) == 0o600
