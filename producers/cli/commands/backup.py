@@ -112,7 +112,8 @@ def restore_backup(
 ) -> Answer:
     """Restore a whole log from a backup, into a data directory or a NATS server whose stream is empty.
 
-    Each event is compared with the backup, and the stream's chain is shown to be the backup's.
+    Each event is compared with the backup, and the stream's chain is shown to be the backup's. Into a data directory the
+    views are folded meanwhile, where its keys/master.key is in place, or KLEDGER_MASTER_KEY.
 
     Example: kledger restore-backup /backups/ledger --data ./.kledger
     """
@@ -139,7 +140,7 @@ def restore_backup(
         *([("sessions", counted(restored.session_records, "record"))] if restored.session_records else []),
         *([("archive", f"{counted(restored.archived, 'file')} of the backup")] if restored.archived else []),
         *([("views", _of_views(views))] if views is not None else []),
-        *([("keys", _needs_the_master_key(data))] if restored.keys else []),
+        *([("keys", _of_keys(data, views))] if restored.keys else []),
     )
     return Answer({**asdict(restored), "views": views}, lines)
 
@@ -177,8 +178,10 @@ def _of_views(views: JsonObject) -> str:
     return f"left to the first start of a node: {views['why']}"
 
 
-def _needs_the_master_key(data: Path | None) -> str:
+def _of_keys(data: Path | None, views: JsonObject | None) -> str:
     """What to do before a node starts: no backup has the master key."""
+    if views is not None and views["folded"]:
+        return "of persons came back, and the master key is the one that opens them"
     place = "the data directory's keys/master.key" if data is None else str(data / "keys" / "master.key")
     return f"of persons came back; before a node starts, copy the backed-up node's keys/master.key to {place}"
 
