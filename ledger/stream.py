@@ -6,6 +6,7 @@ notebooks. One contract suite tests both against these docstrings.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import AsyncGenerator, Sequence
 from typing import Protocol
 
@@ -53,3 +54,11 @@ class Ledger(Log, Protocol):
 
     async def close(self) -> None:
         """Release connections. Every acknowledged event is durable already."""
+
+
+async def event_at(log: Log, position: int) -> StoredEvent | None:
+    """The event at a position; None where the log ends right before it. Raises LogGap, BrokerUnavailable."""
+    async with contextlib.aclosing(log.read(position, batch=1)) as lists:
+        async for events in lists:
+            return events[0]
+    return None

@@ -6,7 +6,6 @@ nothing with the live view.
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import os
 import time
@@ -24,7 +23,7 @@ from ledger.broker.access import BrokerAccess
 from ledger.broker.subprocess_job import Progress, access_read, access_told, carry_out, in_own_process
 from ledger.event import JsonObject
 from ledger.privacy.keyring import Keyring
-from ledger.privacy.vault_jetstream import JetStreamVault
+from ledger.privacy.vault_keyring import keyring_of
 from ledger.runtime.logs import log_to_stderr
 from ledger.store.jetstream import JetStreamLedger
 from ledger.store.parked import NONE_PARKED, Parked, read_told
@@ -178,13 +177,11 @@ async def rebuild_in_own_process(
 
 async def _rebuild(order: JsonObject, progress: Progress) -> JsonObject:
     async with contextlib.AsyncExitStack() as stack:
-        access, keyring = access_read(order["broker"]), None
+        access = access_read(order["broker"])
         ledger = await JetStreamLedger.connect(access, role="reader", name="kledger-rebuild")
         stack.push_async_callback(ledger.close)
-        if order["master"]:
-            vault = await JetStreamVault.open(access, bytes.fromhex(order["master"]), name="kledger-rebuild")
-            stack.push_async_callback(vault.close)
-            keyring = Keyring.over(vault, asyncio.get_running_loop())
+        master = bytes.fromhex(order["master"])
+        keyring = await stack.enter_async_context(keyring_of(access, master, "kledger-rebuild"))
         path, parked = Path(order["path"]), read_told(order["parked"])
         archive = Archive(Path(order["archive"])) if order["archive"] else None
         rebuilt = await rebuild_into(

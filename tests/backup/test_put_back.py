@@ -35,7 +35,7 @@ async def test_its_files_are_segments_that_the_new_node_believes(tmp_path: Path)
     assert await restored(tmp_path / "b", tmp_path / "data") == 3
     archive = Archive(tmp_path / "data")
     assert await folded(LOG, archive) == await folded(LOG, None)
-    assert (archive.last, archive.events, archive.damaged) == (51, 51, [])
+    assert (archive.there.last, archive.events, archive.damaged) == (51, 51, [])
     kept = sorted((tmp_path / "b" / "events").iterdir())
     there = sorted((tmp_path / "data" / "archive" / "events").glob("*/events.parquet"))
     assert all(one.samefile(other) for one, other in zip(kept, there, strict=True)), "they take room on the disk once"

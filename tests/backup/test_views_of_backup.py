@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from kledger.contract.errors import BackupDamaged, LogGap
+from kledger.contract.errors import BackupDamaged, LogGap, RestoreRefused
 from ledger.backup.as_log import BackupLog, files_of
 from ledger.backup.checking import found_intact
 from ledger.backup.keys import keep_keys, restore_keys
@@ -274,7 +274,7 @@ async def test_a_restore_that_does_not_end_leaves_neither_chain_nor_archive(
 
     with monkeypatch.context() as patched:
         patched.setattr("ledger.backup.restoring.restore_sessions", somebody_writes)
-        with pytest.raises(Exception, match="somebody else wrote"):
+        with pytest.raises(RestoreRefused, match="somebody else wrote"):
             await restore(target, tmp_path / "b", data=tmp_path / "data")
     assert not NotaryFiles.of(tmp_path / "data").checkpoints.exists()
     assert not (tmp_path / "data" / "archive").exists()

@@ -112,8 +112,8 @@ def restore_backup(
 ) -> Answer:
     """Restore a whole log from a backup, into a data directory or a NATS server whose stream is empty.
 
-    Each event is compared with the backup, and the stream's chain is shown to be the backup's. Into a data directory the
-    views are folded meanwhile, where its keys/master.key is in place, or KLEDGER_MASTER_KEY.
+    Each event is compared with the backup, and the stream's chain is shown to be the backup's. The views are folded
+    meanwhile into a data directory, where the master key of the node is in its place.
 
     Example: kledger restore-backup /backups/ledger --data ./.kledger
     """
