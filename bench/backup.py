@@ -88,7 +88,7 @@ async def written(log: Log) -> None:
     """Make the log and back it up, twice; its first rows."""
     async with broker(log.place / "broker") as access:
         await append(access, log.ahead, log.events, log.sealed)
-        await archive(access, log.place / "data", log.events, MASTER)
+        await archive(access, log.place / "data", log.events, MASTER if log.mixed else b"")
         first, seconds = await back_up(access, log)
         kept, there = bytes_in(log.directory), bytes_in(log.place / "broker")
         log.rows.append(_bytes_row(log, first, seconds, kept, there))
