@@ -119,8 +119,9 @@ async def _from_archive(
     progress: Progress,
 ) -> Manifest:
     """Take from the archive what serves the backup; the backup's manifest then."""
-    started, before = time.monotonic(), manifest.position
+    started, before, touched = time.monotonic(), manifest.position, False
     while change := next_change(manifest, archived):
+        touched = True
         try:
             manifest = await asyncio.to_thread(carried_out, place, manifest, change, archived, witness)
         except Unfit as unfit:
@@ -128,7 +129,8 @@ async def _from_archive(
             continue
         done = manifest.position - before
         progress(manifest.position, max(head, manifest.position), done / max(time.monotonic() - started, 1e-9))
-    remove_left_over(place, manifest)
+    if touched:
+        remove_left_over(place, manifest)
     return manifest
 
 
