@@ -153,12 +153,12 @@ async def rebuild(
     return Measured(rebuilt, seconds, max(peak, default=None))
 
 
-async def watch_memory(seen: list[int]) -> None:
-    """Sample the high-water mark of the rebuild's process; no samples where there is no /proc."""
+async def watch_memory(seen: list[int], module: str = "projections.live.rebuild") -> None:
+    """Sample the high-water mark of a child that runs `module`; no samples where there is no /proc."""
     process: Path | None = None
     while True:
         if process is None:
-            process = next(iter(rebuild_processes()), None)
+            process = next(iter(processes_of(module)), None)
         else:
             with contextlib.suppress(OSError):
                 mark = re.search(r"VmHWM:\s+(\d+) kB", (process / "status").read_text())
@@ -167,12 +167,12 @@ async def watch_memory(seen: list[int]) -> None:
         await asyncio.sleep(LOOK_EVERY_S)
 
 
-def rebuild_processes() -> Iterator[Path]:
-    """Children of this process that run a rebuild."""
+def processes_of(module: str) -> Iterator[Path]:
+    """Children of this process that run a module."""
     for process in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError, IndexError):
             parent = int((process / "stat").read_text().rpartition(")")[2].split()[1])
-            if parent == os.getpid() and b"projections.live.rebuild" in (process / "cmdline").read_bytes():
+            if parent == os.getpid() and module.encode() in (process / "cmdline").read_bytes():
                 yield process
 
 

@@ -6,13 +6,29 @@ notebooks. One contract suite tests both against these docstrings.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import AsyncGenerator, Sequence
 from typing import Protocol
 
 from ledger.event import Appended, Head, NewEvent, StoredEvent
 
 
-class Ledger(Protocol):
+class Log(Protocol):
+    """What is read of a log: in the broker, or in the files of a backup."""
+
+    def read(
+        self, start: int = 1, *, follow: bool = False, batch: int = 1_000
+    ) -> AsyncGenerator[list[StoredEvent], None]:
+        """Yield non-empty lists of up to `batch` events, in order, from position `start`.
+
+        Without `follow` it ends at the head as it was when reading began; with `follow` it waits for more and
+        ends only when closed. Backpressure bounds memory: messages are requested only as the caller takes them.
+        Raises LogGap when positions are missing, also when `start` lies beyond the position after the head;
+        BrokerUnavailable.
+        """
+
+
+class Ledger(Log, Protocol):
     """An append-only log of events, positions 1, 2, 3 … without gaps."""
 
     async def append(self, event: NewEvent) -> Appended:
@@ -30,17 +46,6 @@ class Ledger(Protocol):
         same events stores each once. Raises as append does.
         """
 
-    def read(
-        self, start: int = 1, *, follow: bool = False, batch: int = 1_000
-    ) -> AsyncGenerator[list[StoredEvent], None]:
-        """Yield non-empty lists of up to `batch` events, in order, from position `start`.
-
-        Without `follow` it ends at the head as it was when reading began; with `follow` it waits for more and
-        ends only when closed. Backpressure bounds memory: messages are requested only as the caller takes them.
-        Raises LogGap when positions are missing, also when `start` lies beyond the position after the head;
-        BrokerUnavailable.
-        """
-
     async def head(self) -> Head:
         """The current end of the stream."""
 
@@ -49,3 +54,11 @@ class Ledger(Protocol):
 
     async def close(self) -> None:
         """Release connections. Every acknowledged event is durable already."""
+
+
+async def event_at(log: Log, position: int) -> StoredEvent | None:
+    """The event at a position; None where the log ends right before it. Raises LogGap, BrokerUnavailable."""
+    async with contextlib.aclosing(log.read(position, batch=1)) as lists:
+        async for events in lists:
+            return events[0]
+    return None

@@ -6,69 +6,23 @@ signed. Any other is left where it is, and its events are read from the log, as 
 
 from __future__ import annotations
 
-from bisect import bisect_left
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from pathlib import Path
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import structlog
 
 from kledger.contract.errors import BackupMismatch
+from ledger.archive.archived import Archived
 from ledger.archive.event_file import file_digest
-from ledger.archive.events import read_events_manifest
 from ledger.archive.manifest import NotBelieved
-from ledger.archive.segments import ARCHIVE, EVENT_FILE, EVENTS, segments_in
+from ledger.archive.segments import EVENT_FILE, EVENTS
 from ledger.archive.segments import Segment as Stretch
 from ledger.backup.manifest import Manifest, Segment, save, segment_name
 from ledger.backup.place import Place
 from ledger.backup.witnesses import Witness, extend_past
-from ledger.event import StoredEvent
-from ledger.integrity.chain import Chain, chain_head, leaf_hash
-from ledger.integrity.leaves import LeafFile
-from ledger.integrity.notary_start import NotaryFiles
-from ledger.integrity.signing_keys import VerifyingKey, public_keys
+from ledger.integrity.chain import Chain, chain_head
 
 log = structlog.get_logger(__name__)
-
-
-@dataclass(frozen=True, slots=True)
-class Archived:
-    """The archive of a node as it is now, with what decides whether a segment is believed."""
-
-    directory: Path
-    leaves: LeafFile
-    keys: Mapping[str, VerifyingKey] = field(default_factory=dict)
-    segments: Sequence[Stretch] = ()
-
-    @classmethod
-    def of_node(cls, data: Path) -> Archived:
-        """The archive in a data directory; one without segments where there is none."""
-        files = NotaryFiles.of(data)
-        segments = segments_in(data / ARCHIVE / EVENTS)
-        return cls(data / ARCHIVE, files.leaves, public_keys(files.keys) if segments else {}, segments)
-
-    @property
-    def last(self) -> int:
-        """The last position in it; 0 where there is none."""
-        return self.segments[-1].last if self.segments else 0
-
-    def is_of(self, event: StoredEvent) -> bool:
-        """Whether the signed chain has this event of the log at its position: another log has another archive."""
-        return self.leaves.read(event.position, event.position) == [leaf_hash(event)]
-
-    def run_from(self, position: int) -> Iterator[Stretch]:
-        """The segments that follow each other from a position on."""
-        for at in range(bisect_left(self.segments, position, key=lambda one: one.first), len(self.segments)):
-            segment = self.segments[at]
-            if segment.first != position:
-                return
-            yield segment
-            position = segment.last + 1
-
-    def without(self, segment: Stretch) -> Archived:
-        """The archive as if it had no such segment."""
-        return replace(self, segments=[one for one in self.segments if one != segment])
 
 
 class Change(NamedTuple):
@@ -141,7 +95,7 @@ def _taken(place: Place, stretch: Stretch, archived: Archived, head: bytes) -> t
     """A segment as a file of the backup, and its leaves; `head` is that of the chain before it."""
     name, source = segment_name(*stretch), archived.directory / EVENTS / stretch.name / EVENT_FILE
     try:
-        signed = read_events_manifest(archived.directory, stretch, archived.keys, archived.leaves)
+        signed = archived.manifest_of(stretch)
         if source.is_symlink():
             raise NotBelieved(f"{EVENTS}/{stretch.name}/{EVENT_FILE}", "it is a link")
         draft = place.same(source, name)

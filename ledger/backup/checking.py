@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import threading
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -89,6 +91,22 @@ def intact(where: Where, progress: Progress = silent, *, key: VerifyingKey | Non
     if checked.problems:
         raise damaged(where, checked.problems)
     return load(where)
+
+
+async def found_intact(where: Where, progress: Progress = silent, *, key: VerifyingKey | None = None) -> Manifest:
+    """`intact` on a thread, which ends behind the file at hand when this is cancelled."""
+    cancelled = threading.Event()
+
+    def going_on(done: int, total: int, rate: float) -> None:
+        if cancelled.is_set():
+            raise asyncio.CancelledError  # nobody takes it
+        progress(done, total, rate)
+
+    try:
+        return await asyncio.to_thread(intact, where, going_on, key=key)
+    except asyncio.CancelledError:
+        cancelled.set()
+        raise
 
 
 def read_backup(directory: Path, start: int = 1) -> Iterator[list[BackupEvent]]:

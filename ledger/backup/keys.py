@@ -24,6 +24,7 @@ FILE = "keys.json"
 _PREFIX = KEY_SUBJECTS.removesuffix(">")
 _NOT_THERE = frozenset({10037, 10059})
 _ONE_A_SUBJECT = 10077
+_AT_ONCE = 64
 Records = dict[str, bytes]
 
 
@@ -33,10 +34,10 @@ async def keep_keys(connection: BrokerConnection, where: Where) -> int:
     Raises BrokerUnavailable, BrokerMisconfigured, ObjectStoreFailed.
     """
     records = await _records(connection)
-    by_name = {subject.removeprefix(_PREFIX): base64.b64encode(record).decode() for subject, record in records.items()}
-    body = orjson.dumps({"format": 1, "records": by_name, "sha256": _digest(by_name)}, option=orjson.OPT_SORT_KEYS)
+    kept = {name: base64.b64encode(record).decode() for name, record in by_name(records).items()}
+    body = orjson.dumps({"format": 1, "records": kept, "sha256": _digest(kept)}, option=orjson.OPT_SORT_KEYS)
     await asyncio.to_thread(place_of(where).write, FILE, body)
-    return len(by_name)
+    return len(kept)
 
 
 def kept_keys(where: Where) -> Records:
@@ -50,11 +51,11 @@ def kept_keys(where: Where) -> Records:
         raise _damaged(place, error) from error
     try:
         document = orjson.loads(raw)
-        by_name: JsonObject = document["records"]
+        kept: JsonObject = document["records"]
         canonical = orjson.dumps(document, option=orjson.OPT_SORT_KEYS) == raw
-        if document["sha256"] != _digest(by_name) or document["format"] != 1 or not canonical:
+        if document["sha256"] != _digest(kept) or document["format"] != 1 or not canonical:
             raise ValueError("its digest is another one")
-        return {_PREFIX + name: base64.b64decode(record, validate=True) for name, record in by_name.items()}
+        return {_PREFIX + name: base64.b64decode(record, validate=True) for name, record in kept.items()}
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise _damaged(place, error) from error
 
@@ -84,15 +85,35 @@ async def restore_keys(access: BrokerAccess, connection: BrokerConnection, where
     return len(records)
 
 
+async def vault_holds(access: BrokerAccess, records: Records) -> bool:
+    """Whether the vault has these records and no others. Needs role `node`.
+
+    Raises BrokerUnavailable, BrokerMisconfigured.
+    """
+    connection = await BrokerConnection.open(access, "node", name="kledger-vault-look")
+    try:
+        return await _records(connection) == records
+    finally:
+        await connection.close()
+
+
+def by_name(records: Records) -> dict[str, bytes]:
+    """Vault records by their names, as ledger/privacy/vault_records.py reads them."""
+    return {subject.removeprefix(_PREFIX): record for subject, record in records.items()}
+
+
 async def _records(connection: BrokerConnection) -> Records:
     records: Records = {}
-    for subject in await kept_subjects(connection):
-        answer = await connection.api(f"STREAM.MSG.GET.{KEYS_STREAM}", {"last_by_subj": subject})
-        if error_code(answer) in _NOT_THERE:
-            continue  # destroyed in the meantime
-        if error_code(answer):
-            raise error_of(answer, "a look into the vault")
-        records[subject] = base64.b64decode(answer["message"].get("data") or "")
+    subjects = await kept_subjects(connection)
+    for at in range(0, len(subjects), _AT_ONCE):
+        some = subjects[at : at + _AT_ONCE]
+        queries = (connection.api(f"STREAM.MSG.GET.{KEYS_STREAM}", {"last_by_subj": subject}) for subject in some)
+        for subject, answer in zip(some, await asyncio.gather(*queries), strict=True):
+            if error_code(answer) in _NOT_THERE:
+                continue  # destroyed in the meantime
+            if error_code(answer):
+                raise error_of(answer, "a look into the vault")
+            records[subject] = base64.b64decode(answer["message"].get("data") or "")
     return records
 
 

@@ -126,23 +126,27 @@ def writing_to(where: Where) -> Iterator[Manifest]:
         yield _open(place)
 
 
-def remove_left_over(where: Where, manifest: Manifest) -> None:
-    """Remove the files of an interrupted run, and those that others took the place of: the manifest lists none."""
+def remove_left_over(where: Where, manifest: Manifest, there: Iterable[str] | None = None) -> None:
+    """Remove the files of an interrupted run, and those that others took the place of: the manifest lists none.
+
+    `there` are the names in the place, where they were listed already.
+    """
     place = place_of(where)
     listed = {segment.file for segment in manifest.segments}
-    for name in place.sizes():
+    for name in place.sizes() if there is None else there:
         folder, _, file = name.rpartition("/")
         if folder == EVENTS and (file.endswith(".part") or (_FILE.fullmatch(file) and name not in listed)):
             place.remove(name)
 
 
 def _open(place: Place) -> Manifest:
-    if NAME in place.sizes():
+    there = place.sizes()
+    if NAME in there:
         manifest = load(place)
-        remove_left_over(place, manifest)
+        remove_left_over(place, manifest, there)
         return manifest
     manifest = new_manifest()
-    remove_left_over(place, manifest)
+    remove_left_over(place, manifest, there)
     save(place, manifest)
     return manifest
 

@@ -6,7 +6,7 @@ import asyncio
 from dataclasses import asdict
 from pathlib import Path
 
-from ledger.backup.archived import Archived
+from ledger.archive.archived import Archived
 from ledger.backup.opening import opened
 from ledger.backup.witnesses import SignedLog
 from ledger.backup.writing import BackedUp, back_up

@@ -39,7 +39,8 @@ def put_back(directory: Path, manifest: Manifest, data: Path, fewest: int = FEWE
     try:
         if not manifest.position or last_checkpoint(files.checkpoints) is not None:
             return 0
-        files.directory.mkdir(parents=True, exist_ok=True, mode=0o700)
+        for folder in (files.directory, data / ARCHIVE):
+            folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         keys, segments = SigningKeys.open(files.keys), 0
         for one in manifest.segments:
             path = directory / one.file

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from kledger.contract.errors import LogReplaced, RestoreRefused
 from ledger.archive.event_file import BackupEvent
-from ledger.backup.checking import intact, read_backup
+from ledger.backup.checking import found_intact, read_backup
 from ledger.backup.keys import restore_keys
 from ledger.backup.manifest import Manifest
 from ledger.backup.put_back import put_back
@@ -86,7 +86,7 @@ async def restore(
     """
     started = time.monotonic()
     if manifest is None:
-        manifest = await asyncio.to_thread(intact, directory, key=key)
+        manifest = await found_intact(directory, key=key)
     connection = await BrokerConnection.open(access, "admin", name="kledger-restore")
     try:
         reached = await _open(connection, stream, manifest, settings, start_over)
@@ -103,10 +103,10 @@ async def restore(
             chain = await comparing
         keys = await restore_keys(access, connection, directory)
         words = await restore_sessions(access, connection, directory, manifest.position)
-        segments = await asyncio.to_thread(put_back, directory, manifest, data) if data is not None else 0
         await _finish(connection, stream, manifest)
     finally:
         await connection.close()
+    segments = await asyncio.to_thread(put_back, directory, manifest, data) if data is not None else 0
     return Restored(
         chain.position,
         chain.head.hex(),

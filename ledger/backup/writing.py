@@ -14,15 +14,16 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from kledger.contract.errors import BackupDamaged, BackupMismatch, LedgerError, LogGap, ServiceFailed
+from ledger.archive.archived import Archived
 from ledger.archive.event_file import SegmentWriter, file_digest
 from ledger.archive.segments import SEGMENT_BYTES, SEGMENT_EVENTS
-from ledger.backup.archived import Archived, Unfit, carried_out, next_change
+from ledger.backup.archived import Unfit, carried_out, next_change
 from ledger.backup.manifest import Manifest, Segment, remove_left_over, save, segment_name, writing_to
 from ledger.backup.place import EVENTS, Place, Where, place_of
 from ledger.backup.witnesses import SignedLog, Witness, extend_past
 from ledger.event import StoredEvent
 from ledger.integrity.chain import leaf_hash, leaf_hashes
-from ledger.stream import Ledger
+from ledger.stream import Ledger, event_at
 
 _READ_EVENTS = 1_000
 
@@ -101,18 +102,12 @@ async def _is_of_log(ledger: Ledger, place: Place, manifest: Manifest, archived:
     if not archived.last or head < max(archived.last, manifest.position):
         return False
     try:
-        if manifest.position:
-            _check_same(place, manifest, await _event_at(ledger, manifest.position))
-        return archived.is_of(await _event_at(ledger, archived.last))
+        if manifest.position and (event := await event_at(ledger, manifest.position)) is not None:
+            _check_same(place, manifest, event)
+        last = await event_at(ledger, archived.last)
+        return last is not None and archived.is_of(last)
     except LogGap:
         return False  # whoever reads on from there says what is missing
-
-
-async def _event_at(ledger: Ledger, position: int) -> StoredEvent:
-    async with contextlib.aclosing(ledger.read(position, batch=1)) as batches:
-        async for events in batches:
-            return events[0]
-    raise LogGap(f"the log has no event at position {position}", first=position, last=position)
 
 
 async def _from_archive(
@@ -124,8 +119,9 @@ async def _from_archive(
     progress: Progress,
 ) -> Manifest:
     """Take from the archive what serves the backup; the backup's manifest then."""
-    started, before = time.monotonic(), manifest.position
+    started, before, touched = time.monotonic(), manifest.position, False
     while change := next_change(manifest, archived):
+        touched = True
         try:
             manifest = await asyncio.to_thread(carried_out, place, manifest, change, archived, witness)
         except Unfit as unfit:
@@ -133,7 +129,8 @@ async def _from_archive(
             continue
         done = manifest.position - before
         progress(manifest.position, max(head, manifest.position), done / max(time.monotonic() - started, 1e-9))
-    remove_left_over(place, manifest)
+    if touched:
+        remove_left_over(place, manifest)
     return manifest
 
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping
 from threading import Lock
 
 from kledger.contract.errors import BrokerUnavailable
-from ledger.privacy.vault import Held, Tombstone, Vault
+from ledger.privacy.vault import Held, Keys, Tombstone
 
 ANSWER_SECONDS = 30.0
 _LOOK_UP_SECONDS = 0.2
@@ -30,7 +30,7 @@ class Keyring:
         self._listeners: list[Callable[[], None]] = []
 
     @classmethod
-    def over(cls, vault: Vault, loop: asyncio.AbstractEventLoop) -> Keyring:
+    def over(cls, vault: Keys, loop: asyncio.AbstractEventLoop) -> Keyring:
         """A keyring that queries a vault. Must not be used from the loop's own thread: it would deadlock."""
 
         def fetch(names: list[str]) -> Mapping[str, Held]:

@@ -87,11 +87,15 @@ Held = DataKey | Tombstone
 """The record of a name that a vault has."""
 
 
-class Vault(Protocol):
-    """Stores data keys. A name first has no key, then one, then a tombstone for good."""
+class Keys(Protocol):
+    """What is read of a vault."""
 
     async def look(self, names: Iterable[str]) -> dict[str, Held]:
         """The key or tombstone of each name that has one. Raises BrokerUnavailable, WrongMasterKey, VaultDamaged."""
+
+
+class Vault(Keys, Protocol):
+    """Stores data keys. A name first has no key, then one, then a tombstone for good."""
 
     async def obtain(self, name: str) -> DataKey:
         """The key of a name; creates and stores it if there is none. Raises SubjectForgotten (destroyed)."""

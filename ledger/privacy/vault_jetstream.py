@@ -1,10 +1,9 @@
 """JetStream vault: data keys in a key-value bucket of the broker, one message each, wrapped by the master key.
 
-`$KV.KLEDGER_KEYS.key.<name>` holds a wrapped key, `….gone.<name>` the tombstone of a destroyed one, `….seals.<name>`
-the position up to which seals count for a tombstone without a witness, `….part.<digest>` a part of a tombstone that is
-too large for one message, `….master` the fingerprint of the master key. A subject takes one message and no second one,
-so a key is never overwritten. A destroyed key is deleted with the server's secure erase, which writes random bytes over
-it in the bucket's file. Reads go to the stream's leader: on a replica that lags behind a key would seem missing.
+The records (ledger/privacy/vault_records.py) stand at `$KV.KLEDGER_KEYS.` and their names. A subject takes one message
+and no second one, so a key is never overwritten. A destroyed key is deleted with the server's secure erase, which
+writes random bytes over it in the bucket's file. Reads go to the stream's leader: on a replica that lags behind a key
+would seem missing.
 """
 
 from __future__ import annotations
@@ -12,9 +11,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import hashlib
-import zlib
 from collections.abc import Iterable
-from dataclasses import replace
 
 import orjson
 
@@ -22,21 +19,18 @@ from kledger.contract.errors import (
     BrokerMisconfigured,
     BrokerUnavailable,
     SubjectForgotten,
-    VaultDamaged,
-    WrongMasterKey,
 )
 from ledger.broker.access import KEY_SUBJECTS, KEYS_STREAM, BrokerAccess
 from ledger.broker.connection import BrokerConnection
 from ledger.broker.stream_setup import ensure
 from ledger.event import JsonObject
 from ledger.privacy.sealed import USER
-from ledger.privacy.vault import DataKey, Held, Tombstone, forgotten, new_secret, unwrap, wrap
+from ledger.privacy.vault import DataKey, Held, Tombstone, forgotten, new_secret, wrap
+from ledger.privacy.vault_records import MASTER_MARK, PART, check_mark, held, looked_up, mark_of, parsed, record_of
 from ledger.wire.publication import EXPECTED, PASSING, WRONG_LAST_SEQUENCE, error_code, error_of, parse_answer
-from ledger.wire.seal_mac import Unsworn, Witness
-from ledger.wire.subjects import encode_token
+from ledger.wire.seal_mac import Unsworn
 
 _PREFIX = KEY_SUBJECTS.removesuffix(">")
-_PART = "part."
 _ROOM = 64 * 1024
 _NO_BUCKET = 10059
 _NOT_FOUND = frozenset({10037, 10057, 404})
@@ -76,7 +70,7 @@ async def ensure_keys_bucket(access: BrokerAccess, *, replicas: int = 1) -> None
 
 def subject_of(kind: str, name: str) -> str:
     """The bucket's subject of a key (`key`) or tombstone (`gone`)."""
-    return f"{_PREFIX}{kind}.{encode_token(name)}"
+    return _PREFIX + record_of(kind, name)
 
 
 async def kept_subjects(connection: BrokerConnection) -> list[str]:
@@ -127,7 +121,7 @@ class JetStreamVault:
         """Whether the bucket has a master key's fingerprint. Raises BrokerUnavailable, BrokerMisconfigured."""
         connection = await BrokerConnection.open(access, "node", name="kledger-vault-look")
         try:
-            return await JetStreamVault(connection, b"")._get(f"{_PREFIX}master") is not None
+            return await JetStreamVault(connection, b"")._record(MASTER_MARK) is not None
         finally:
             await connection.close()
 
@@ -137,33 +131,31 @@ class JetStreamVault:
         return self._connection
 
     async def look(self, names: Iterable[str]) -> dict[str, Held]:
-        wanted = list(dict.fromkeys(names))
-        records = await asyncio.gather(*map(self._held, wanted))
-        return {name: held for name, held in zip(wanted, records, strict=True) if held is not None}
+        return await looked_up(self._record, self._master, names)
 
     async def obtain(self, name: str) -> DataKey:
-        held = await self._held(name)
-        if held is None:
+        found = await self._held(name)
+        if found is None:
             record = orjson.dumps({"v": 1, "key": _text(wrap(self._master, name, new_secret()))})
             await self._put_once(subject_of("key", name), record)
-            held = await self._held(name)  # another writer's, if two created it at once
-        if isinstance(held, Tombstone):
+            found = await self._held(name)  # another writer's, if two created it at once
+        if isinstance(found, Tombstone):
             await self._erase(subject_of("key", name))
-            raise forgotten(held)
-        if held is None:
+            raise forgotten(found)
+        if found is None:
             raise BrokerUnavailable(f"the key of {name} was kept and cannot be read back: retry")
-        return held
+        return found
 
     async def destroy(self, name: str, *, by: str, at: str, receipt: str, unsworn: Unsworn | None = None) -> Tombstone:
         """See `Vault.destroy`. The tombstone is durable before the key is erased, in case of a crash in between."""
         stone = Tombstone(name, by, at, receipt)
         seals = None if unsworn is None else await self._seals_record(name, unsworn)
         await self._put_once(subject_of("gone", name), stone.record(seals))
-        held = await self._held(name)
+        found = await self._held(name)
         await self._erase(subject_of("key", name))
-        if not isinstance(held, Tombstone):
+        if not isinstance(found, Tombstone):
             raise BrokerUnavailable(f"the tombstone of {name} was kept and cannot be read back: retry")
-        return held
+        return found
 
     async def bound(self, position: int) -> int:
         """Make the tombstones of persons without a witness count for the log up to `position` only; returns how many.
@@ -176,7 +168,7 @@ class JetStreamVault:
         unbound = [subject for subject in unbound if subject.replace(gone, bounds, 1) not in kept]
         for subject in unbound:
             message = await self._get(subject)
-            has_seals = message is None or "seals" in _read(message[1], subject)
+            has_seals = message is None or "seals" in parsed(message[1], subject)
             bound = {"v": 1} if has_seals else {"v": 1, "until": position}
             await self._put_once(subject.replace(gone, bounds, 1), orjson.dumps(bound))
         return len(unbound)
@@ -186,32 +178,11 @@ class JetStreamVault:
         await self._connection.close()
 
     async def _held(self, name: str) -> Held | None:
-        gone, kept = await asyncio.gather(self._get(subject_of("gone", name)), self._get(subject_of("key", name)))
-        if gone is not None:
-            return await self._tombstone(name, gone[1])
-        if kept is None:
-            return None
-        try:
-            wrapped = base64.b64decode(orjson.loads(kept[1])["key"], validate=True)
-        except (ValueError, KeyError, TypeError) as error:
-            raise VaultDamaged(f"the record of the key of {name} cannot be read ({error}): restore it") from error
-        return DataKey(name, unwrap(self._master, name, wrapped))
+        return await held(self._record, self._master, name)
 
-    async def _tombstone(self, name: str, record: bytes) -> Tombstone:
-        stone = Tombstone.read(record)
-        seals: JsonObject | None = _read(record, name).get("seals")
-        try:
-            if seals is None:
-                bound = await self._get(subject_of("seals", name))
-                until = None if bound is None else _read(bound[1], name).get("until")
-                return stone if until is None else replace(stone, unsworn=Unsworn(int(until)))
-            pieces = list(await asyncio.gather(*map(self._piece, seals["broken"])))
-            witness = Witness(unwrap(self._master, f"seals\n{name}", base64.b64decode(seals["mac"], validate=True)))
-            return replace(stone, witness=witness, unsworn=Unsworn.read(int(seals["until"]), pieces))
-        except (ValueError, KeyError, TypeError, StopIteration, zlib.error) as error:
-            raise VaultDamaged(
-                f"what the tombstone of {name} says of seals cannot be read: restore the bucket"
-            ) from error
+    async def _record(self, name: str) -> bytes | None:
+        kept = await self._get(_PREFIX + name)
+        return None if kept is None else kept[1]
 
     async def _seals_record(self, name: str, unsworn: Unsworn) -> JsonObject | None:
         """The `seals` of a tombstone's record; None where the key is destroyed already."""
@@ -222,30 +193,15 @@ class JetStreamVault:
         pieces = unsworn.pieces()
         if len(pieces) > 1 or len("".join(pieces)) > _ROOM:
             for number, piece in enumerate(pieces):
-                part = _PART + hashlib.sha256(piece.encode()).hexdigest()
+                part = PART + hashlib.sha256(piece.encode()).hexdigest()
                 await self._put_once(_PREFIX + part, piece.encode())
                 pieces[number] = part
         mac = _text(wrap(self._master, f"seals\n{name}", key.witness.secret))
         return {"mac": mac, "until": unsworn.until, "broken": pieces}
 
-    async def _piece(self, piece: str) -> str:
-        """A piece of `Unsworn`, which is in the tombstone itself or in a message of its own."""
-        if not piece.startswith(_PART):
-            return piece
-        kept = await self._get(_PREFIX + piece)
-        if kept is None:
-            raise ValueError(f"{piece} is not there")
-        return kept[1].decode("ascii")
-
     async def _check_master(self) -> None:
-        subject, mark = f"{_PREFIX}master", hashlib.sha256(b"kledger master key\n" + self._master).hexdigest().encode()
-        await self._put_once(subject, mark)
-        kept = await self._get(subject)
-        if kept is None or kept[1] != mark:
-            raise WrongMasterKey(
-                "the keys of this ledger were made under another master key: start the node with that one, in "
-                "KLEDGER_MASTER_KEY or the file that KLEDGER_MASTER_KEY_FILE names"
-            )
+        await self._put_once(_PREFIX + MASTER_MARK, mark_of(self._master))
+        check_mark(await self._record(MASTER_MARK), self._master)
 
     async def _get(self, subject: str) -> tuple[int, bytes] | None:
         """Sequence and content of the subject's message, from the leader."""
@@ -281,15 +237,6 @@ class JetStreamVault:
         answer = await self._connection.api(f"STREAM.MSG.DELETE.{KEYS_STREAM}", {"seq": kept[0], "no_erase": False})
         if error_code(answer) and await self._get(subject) is not None:
             raise error_of(answer, "the erasure of a key")
-
-
-def _read(record: bytes, what: str) -> JsonObject:
-    """Parse a record. Raises VaultDamaged."""
-    try:
-        document: JsonObject = orjson.loads(record)
-    except orjson.JSONDecodeError as error:
-        raise VaultDamaged(f"the record of {what} cannot be read ({error}): restore it") from error
-    return document
 
 
 def _text(value: bytes) -> str:

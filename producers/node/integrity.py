@@ -28,7 +28,7 @@ from ledger.integrity.notary_start import NotaryFiles
 from ledger.integrity.proof import make_proof
 from ledger.integrity.signing_keys import SigningKeys, public_keys
 from ledger.store.jetstream import JetStreamLedger
-from ledger.stream import Ledger
+from ledger.stream import Ledger, event_at
 from projections.engine.schema_version import SCHEMA_VERSION
 from projections.engine.view import View
 from projections.views.knowledge.provenance import positions_behind
@@ -162,10 +162,10 @@ class Integrity:
         return {"checkpoints": checkpoints, "certificates": certificates}
 
     async def _event_at(self, position: int) -> StoredEvent:
-        async with contextlib.aclosing(self.ledger.read(position, batch=1)) as lists:
-            async for events in lists:
-                return events[0]
-        raise ChainContradicted(f"the log ends before position {position}, which the views know: run kledger audit")
+        event = await event_at(self.ledger, position)
+        if event is None:
+            raise ChainContradicted(f"the log ends before position {position}, which the views know: run kledger audit")
+        return event
 
 
 _TOLD = ("run", "position", "root", "state", "time", "key", "signature")

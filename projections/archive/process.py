@@ -13,8 +13,7 @@ from ledger.archive.manifest import NotBelieved
 from ledger.broker.access import BrokerAccess
 from ledger.broker.subprocess_job import Progress, access_read, access_told, carry_out, in_own_process
 from ledger.event import JsonObject
-from ledger.privacy.keyring import Keyring
-from ledger.privacy.vault_jetstream import JetStreamVault
+from ledger.privacy.vault_keyring import keyring_of
 from ledger.runtime.logs import log_to_stderr
 from ledger.store.jetstream import JetStreamLedger
 from projections.archive.writing import Written, write_due
@@ -43,13 +42,11 @@ async def write_in_own_process(
 async def _write(order: JsonObject, _progress: Progress) -> JsonObject:
     os.nice(_PRIORITY)
     async with contextlib.AsyncExitStack() as stack:
-        access, keyring = access_read(order["broker"]), Keyring()
+        access = access_read(order["broker"])
         ledger = await JetStreamLedger.connect(access, role="reader", name="kledger-archive")
         stack.push_async_callback(ledger.close)
-        if order["master"]:
-            vault = await JetStreamVault.open(access, bytes.fromhex(order["master"]), name="kledger-archive")
-            stack.push_async_callback(vault.close)
-            keyring = Keyring.over(vault, asyncio.get_running_loop())
+        master = bytes.fromhex(order["master"])
+        keyring = await stack.enter_async_context(keyring_of(access, master, "kledger-archive"))
         try:
             return asdict(await write_due(ledger, Path(order["data"]), order["signed"], order["size"], keyring))
         except NotBelieved as error:

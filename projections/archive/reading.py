@@ -7,20 +7,17 @@ Where there are no columns that fit, all events of the segment are.
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from pathlib import Path
 
 import pyarrow as pa
 import structlog
 
-from ledger.archive.events import read_events, read_events_manifest
+from ledger.archive.archived import Archived
+from ledger.archive.events import read_events
 from ledger.archive.manifest import NotBelieved
-from ledger.archive.segments import ARCHIVE, EVENTS, Segment, segments_in
-from ledger.event import JsonObject, StoredEvent
+from ledger.archive.segments import Segment
+from ledger.event import JsonObject
 from ledger.events import FACTS
-from ledger.integrity.chain import leaf_hash
-from ledger.integrity.notary_start import NotaryFiles
-from ledger.integrity.signing_keys import public_keys
 from ledger.privacy.keyring import Keyring
 from ledger.store.parked import Parked
 from projections.archive import sealed_columns
@@ -43,39 +40,22 @@ class Archive:
     """The archive in a node's data directory, as it is when this is made. Used by one thread at a time."""
 
     def __init__(self, data: Path) -> None:
-        files = NotaryFiles.of(data)
-        self._directory, self._leaves = data / ARCHIVE, files.leaves
-        self._segments = segments_in(self._directory / EVENTS)
-        self._keys = public_keys(files.keys) if self._segments else {}
+        self.there = Archived.of_node(data)
+        self._directory = self.there.directory
         self.events = 0
         """How many events were read here instead of from the log."""
         self.damaged: list[JsonObject] = []
         """`segment`, `file` and `reason` of each that was left out."""
-
-    @property
-    def last(self) -> int:
-        """The last position that is here; 0 where there is none."""
-        return self._segments[-1].last if self._segments else 0
-
-    def at(self, position: int) -> Segment | None:
-        """The segment with this position, else the next one after it; None where there is none."""
-        found = bisect_left(self._segments, position, key=lambda segment: segment.last)
-        return self._segments[found] if found < len(self._segments) else None
-
-    def is_of(self, event: StoredEvent) -> bool:
-        """Whether the signed chain has this event of the log at its position: another log has another archive."""
-        leaves = self._leaves.read(event.position, event.position)
-        return leaves == [leaf_hash(event)]
 
     def decoded(self, parser: Parser, keyring: Keyring, part: Segment, parked: Parked) -> Ahead | None:
         """The events of a part of a segment, ready to be folded; None where the segment is not believed.
 
         Raises what the vault raises.
         """
-        segment = self.at(part.first)
-        assert segment is not None  # the caller has it from `at`
+        segment = self.there.at(part.first)
+        assert segment is not None  # the caller has it from there
         try:
-            manifest = read_events_manifest(self._directory, segment, self._keys, self._leaves)
+            manifest = self.there.manifest_of(segment)
             rows = read_events(self._directory, segment, manifest)
         except NotBelieved as error:
             self._leave_out(segment, error)
@@ -94,7 +74,7 @@ class Archive:
     def _columns(self, segment: Segment, leaves: object) -> Columns:
         """The columns of a segment, as far as this version may read them."""
         try:
-            manifest = read_columns_manifest(self._directory, segment, leaves, self._keys)
+            manifest = read_columns_manifest(self._directory, segment, leaves, self.there.keys)
             if manifest is None or manifest["decoder"] != DECODER_VERSION:
                 return NO_COLUMNS
             return read_columns(self._directory, segment, manifest)

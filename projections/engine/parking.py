@@ -8,7 +8,6 @@ machine (disk, memory, file, broker) parks nothing either: folding pauses until 
 
 from __future__ import annotations
 
-import contextlib
 import re
 import time
 from collections.abc import Callable
@@ -20,7 +19,7 @@ import structlog
 from kledger.contract.errors import LedgerError, UnfoldableEvent
 from ledger.event import StoredEvent
 from ledger.store.parked import NONE_PARKED, Decision, Parked, ParkedEvents, fingerprint_of
-from ledger.stream import Ledger
+from ledger.stream import Ledger, event_at
 from projections.engine.batch import Folded, fold_batch
 from projections.engine.duckdb import transaction
 from projections.engine.view import View
@@ -146,10 +145,8 @@ async def disagreement(ledger: Ledger, held: set[int], folded: int, parked: Park
 
 async def _is_about(ledger: Ledger, decision: Decision) -> bool:
     """Whether the decision is about the event that the log has at its position, not about another one."""
-    async with contextlib.aclosing(ledger.read(decision.position, batch=1)) as batches:
-        async for events in batches:
-            return fingerprint_of(events[0]) == decision.fingerprint
-    return False
+    event = await event_at(ledger, decision.position)
+    return event is not None and fingerprint_of(event) == decision.fingerprint
 
 
 async def attention(ledger: Ledger, view: View, parked: ParkedEvents) -> tuple[list[str], list[str]]:

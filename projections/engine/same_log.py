@@ -6,10 +6,8 @@ comparison of positions would not notice it.
 
 from __future__ import annotations
 
-import contextlib
-
 from ledger.store.stale_copies import replaced
-from ledger.stream import Ledger
+from ledger.stream import Ledger, event_at
 from projections.engine.duckdb import checkpoint_of
 from projections.engine.view import View
 
@@ -22,8 +20,6 @@ async def check_same_log(ledger: Ledger, view: View) -> None:
     position, stored_us = await view.ask(checkpoint_of)
     if not position:
         return
-    async with contextlib.aclosing(ledger.read(position, batch=1)) as batches:
-        async for event, *_ in batches:
-            if event.stored_ns // 1000 != stored_us:
-                raise replaced(position, "the log")
-            return
+    event = await event_at(ledger, position)
+    if event is not None and event.stored_ns // 1000 != stored_us:
+        raise replaced(position, "the log")

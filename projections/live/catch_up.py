@@ -20,7 +20,7 @@ from kledger.contract.errors import LedgerError
 from ledger.archive.segments import Segment
 from ledger.event import StoredEvent
 from ledger.store.parked import NONE_PARKED, Parked
-from ledger.stream import Ledger
+from ledger.stream import Log, event_at
 from projections.archive.reading import Archive
 from projections.engine.batch import Folded
 from projections.engine.predecode import Ahead, decode_ahead, fold_ahead
@@ -42,7 +42,7 @@ Lists = asyncio.Queue[list[StoredEvent] | LedgerError | None]
 
 
 async def catch_up(
-    ledger: Ledger,
+    ledger: Log,
     view: View,
     to: int,
     progress: Callable[[int, float], None] = lambda _position, _rate: None,
@@ -60,7 +60,7 @@ async def catch_up(
     started, first, refused = time.monotonic(), view.position, 0
     checkpointed = first
     bench, loop = view.instance.bench, asyncio.get_running_loop()
-    if archive is not None and (archive.last <= first or not await _is_of(archive, ledger, to)):
+    if archive is not None and (archive.there.last <= first or not await _is_of(archive, ledger, to)):
         archive = None
     batches: asyncio.Queue[Ahead | Exception | None] = asyncio.Queue(1)  # decoded while another one is folded
     with (
@@ -119,7 +119,7 @@ async def catch_up(
 
 def _next_part(archive: Archive | None, at: int, to: int) -> tuple[Segment, bool]:
     """The next events to read, from position `at` on, and whether they are in the archive."""
-    segment = archive.at(at) if archive is not None else None
+    segment = archive.there.at(at) if archive is not None else None
     if segment is None or segment.first > to:
         return Segment(at, to), False
     if segment.first > at:
@@ -127,24 +127,22 @@ def _next_part(archive: Archive | None, at: int, to: int) -> tuple[Segment, bool
     return Segment(at, min(segment.last, to)), True
 
 
-async def _is_of(archive: Archive, ledger: Ledger, to: int) -> bool:
+async def _is_of(archive: Archive, ledger: Log, to: int) -> bool:
     """Whether the archive is one of this log: it has the last event that is in both.
 
     Raises BrokerUnavailable, LogGap.
     """
-    if not (last := min(archive.last, to)):
+    if not (last := min(archive.there.last, to)):
         return False
-    async with contextlib.aclosing(ledger.read(last, batch=1)) as lists:
-        async for events in lists:
-            if archive.is_of(events[0]):
-                return True
-            log.warning("the archive is not read: the log has another event where it ends", position=last)
-            return False
+    event = await event_at(ledger, last)
+    if event is None or archive.there.is_of(event):
+        return event is not None
+    log.warning("the archive is not read: the log has another event where it ends", position=last)
     return False
 
 
 @asynccontextmanager
-async def _reading(ledger: Ledger, part: Segment) -> AsyncIterator[Lists]:
+async def _reading(ledger: Log, part: Segment) -> AsyncIterator[Lists]:
     """The events of a part of the log, read ahead."""
     lists: Lists = asyncio.Queue(_LISTS_AHEAD)
     reading = asyncio.create_task(_read_ahead(ledger, part.first, part.last, lists))
@@ -155,7 +153,7 @@ async def _reading(ledger: Ledger, part: Segment) -> AsyncIterator[Lists]:
         await asyncio.gather(reading, return_exceptions=True)
 
 
-async def _read_ahead(ledger: Ledger, start: int, to: int, lists: Lists) -> None:
+async def _read_ahead(ledger: Log, start: int, to: int, lists: Lists) -> None:
     """Put events up to position `to` into the queue, then None; or the error that ended the reading."""
     try:
         async with contextlib.aclosing(ledger.read(start, batch=_LIST)) as batches:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import secrets
 import shutil
 from pathlib import Path
 
@@ -24,6 +25,19 @@ def next_file(directory: Path) -> Path:
     directory.mkdir(parents=True, exist_ok=True)
     used = [int(match[1]) for name in directory.iterdir() if (match := _NAME.fullmatch(name.name))]
     return directory / f"view-{max(used, default=0) + 1:06d}.duckdb"
+
+
+def unnamed_file(directory: Path) -> Path:
+    """A new file name that no pointer can name; what stands there is removed when a node starts."""
+    return directory / f"view-{secrets.token_hex(8)}.duckdb"
+
+
+def name(path: Path) -> None:
+    """Make a whole file with such a name the live one, and remove all others."""
+    live = next_file(path.parent)
+    path.rename(live)
+    point_to(live)
+    discard_others(live.parent, live)
 
 
 def point_to(path: Path) -> None:

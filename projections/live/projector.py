@@ -111,10 +111,10 @@ class Projector:
     async def _read_archive(self) -> None:
         """Fold what is in the archive and not in the view, in steps. Raises what catch_up raises."""
         archive = await asyncio.to_thread(self.archive)
-        while archive is not None and self._view.position < archive.last:
+        while archive is not None and self._view.position < archive.there.last:
             async with self._turn:
                 instance = self._view.instance
-                to = min(archive.last, instance.position + CHECKPOINT_EVERY_EVENTS)
+                to = min(archive.there.last, instance.position + CHECKPOINT_EVERY_EVENTS)
                 try:
                     await catch_up(self._ledger, self._view, to, parked=self._parked_now(), archive=archive)
                 finally:

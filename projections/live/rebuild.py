@@ -6,10 +6,11 @@ nothing with the live view.
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import os
 import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -22,12 +23,12 @@ from ledger.broker.access import BrokerAccess
 from ledger.broker.subprocess_job import Progress, access_read, access_told, carry_out, in_own_process
 from ledger.event import JsonObject
 from ledger.privacy.keyring import Keyring
-from ledger.privacy.vault_jetstream import JetStreamVault
+from ledger.privacy.vault_keyring import keyring_of
 from ledger.runtime.logs import log_to_stderr
 from ledger.store.jetstream import JetStreamLedger
 from ledger.store.parked import NONE_PARKED, Parked, read_told
 from ledger.store.parked import as_json as decisions_as_json
-from ledger.stream import Ledger
+from ledger.stream import Ledger, Log
 from projections.archive.reading import Archive
 from projections.engine.digest import digests, state_digest
 from projections.engine.duckdb import open_new_view
@@ -80,29 +81,51 @@ async def rebuild_into(
     if last > head:
         raise InvalidPayload(f"position {last} is beyond the head of the log, which is {head}", errors=[])
     started = time.monotonic()
+    folded = folded_into(
+        ledger,
+        path,
+        last,
+        lambda at, rate: progress(at, last, rate),
+        parked,
+        keyring=keyring,
+        archive=archive,
+        recall_days=recall_days,
+    )
+    async with folded as (con, refused):
+        seconds = time.monotonic() - started
+        parts = digests(con)
+    views = {name: asdict(part) for name, part in parts.items()}
+    read = {} if archive is None else {"events": archive.events, "damaged": archive.damaged}
+    return Rebuilt(last, last, refused, seconds, last / max(seconds, 1e-9), state_digest(parts), views, read)
+
+
+@asynccontextmanager
+async def folded_into(
+    log: Log,
+    path: Path,
+    last: int,
+    progress: Callable[[int, float], None],
+    parked: Parked = NONE_PARKED,
+    *,
+    keyring: Keyring | None = None,
+    archive: Archive | None = None,
+    recall_days: int | None = None,
+) -> AsyncIterator[tuple[duckdb.DuckDBPyConnection, int]]:
+    """A new view file with the log up to position `last`, and how many events were refused.
+
+    It is whole and closed when the block succeeds, and removed where anything fails. Raises as rebuild_into does.
+    """
     view = View(Instance(_new_view(path, recall_days), path, keyring))
     try:
-        refused = await catch_up(
-            ledger,
-            view,
-            last,
-            lambda at, rate: progress(at, last, rate),
-            parked,
-            checkpoint_every=CHECKPOINT_EVERY,
-            archive=archive,
-        )
+        refused = await catch_up(log, view, last, progress, parked, checkpoint_every=CHECKPOINT_EVERY, archive=archive)
         view.instance.con.execute(f"SET threads = {os.cpu_count() or 1}")  # nothing else runs any more
         view.instance.con.execute("CHECKPOINT")
-        seconds = time.monotonic() - started
-        parts = digests(view.instance.con)
+        yield view.instance.con, refused
     except BaseException:
         view.close()
         discard(path)
         raise
     view.close()
-    views = {name: asdict(part) for name, part in parts.items()}
-    read = {} if archive is None else {"events": archive.events, "damaged": archive.damaged}
-    return Rebuilt(last, last, refused, seconds, last / max(seconds, 1e-9), state_digest(parts), views, read)
 
 
 def _new_view(path: Path, recall_days: int | None) -> duckdb.DuckDBPyConnection:
@@ -154,13 +177,11 @@ async def rebuild_in_own_process(
 
 async def _rebuild(order: JsonObject, progress: Progress) -> JsonObject:
     async with contextlib.AsyncExitStack() as stack:
-        access, keyring = access_read(order["broker"]), None
+        access = access_read(order["broker"])
         ledger = await JetStreamLedger.connect(access, role="reader", name="kledger-rebuild")
         stack.push_async_callback(ledger.close)
-        if order["master"]:
-            vault = await JetStreamVault.open(access, bytes.fromhex(order["master"]), name="kledger-rebuild")
-            stack.push_async_callback(vault.close)
-            keyring = Keyring.over(vault, asyncio.get_running_loop())
+        master = bytes.fromhex(order["master"])
+        keyring = await stack.enter_async_context(keyring_of(access, master, "kledger-rebuild"))
         path, parked = Path(order["path"]), read_told(order["parked"])
         archive = Archive(Path(order["archive"])) if order["archive"] else None
         rebuilt = await rebuild_into(

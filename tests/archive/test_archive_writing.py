@@ -51,7 +51,7 @@ async def test_what_an_interrupted_writer_left_is_never_read_and_is_removed(tmp_
     draft = tmp_path / "archive" / "events" / "000000000000001-000000000000004.part"
     draft.mkdir(parents=True)
     (draft / "events.parquet").write_bytes(b"half of it")
-    assert Archive(tmp_path).last == 0
+    assert Archive(tmp_path).there.last == 0
     await write_due(ListedLedger(LOG), tmp_path, 10, 4)
     assert not [path for path in files_of(tmp_path) if ".part" in str(path)]
     assert await folded(LOG, Archive(tmp_path)) == await folded(LOG, None)

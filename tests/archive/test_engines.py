@@ -12,8 +12,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from ledger.archive import event_file
+from ledger.archive.archived import Archived
 from ledger.archive.event_file import read_leaves, read_segment
-from ledger.backup.archived import Archived
 from ledger.backup.checking import check_backup
 from ledger.backup.writing import back_up
 from ledger.event import StoredEvent

@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kledger.contract.errors import BackupMismatch
+from ledger.archive.archived import Archived
 from ledger.backup import archived as taking
-from ledger.backup.archived import Archived
 from ledger.backup.checking import check_backup
 from ledger.backup.manifest import load
 from ledger.backup.witnesses import SignedLog

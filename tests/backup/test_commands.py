@@ -100,6 +100,7 @@ def test_a_backup_is_restored_into_a_new_directory_once_and_proved(whole: Path, 
     assert ran.exit_code == 0, ran.stderr
     told = json.loads(ran.stdout)
     assert (told["position"], told["signed"]) == (25, None)
+    assert told["views"] == {"folded": True}
     assert told["head"] == json.loads(kledger("backup", "--check", str(whole), "--json").stdout)["head"]
     ran = kledger("restore-backup", str(whole), "--data", str(tmp_path / "data"))
     assert (ran.exit_code, "restore_refused" in ran.stderr) == (1, True)
@@ -125,14 +126,19 @@ def test_a_node_on_a_restored_log_serves_the_same_views(tmp_path: Path) -> None:
         backup = result_of(ledger, "backup", into=tmp_path / "b")
         digest = result_of(ledger, "verify")["live"]["digest"]
         assert (backup["position"], backup["signed"]) == (1_122, 1_122)
+    (tmp_path / "new" / "keys").mkdir(parents=True, mode=0o700)
+    shutil.copy(tmp_path / "data" / "keys" / "master.key", tmp_path / "new" / "keys")
     ran = CliRunner().invoke(app, ["restore-backup", str(tmp_path / "b"), "--data", str(tmp_path / "new"), "--json"])
     assert ran.exit_code == 0, ran.stderr
     proof = json.loads(ran.stdout)
     assert (proof["head"], proof["root"], proof["signed"]["position"]) == (backup["head"], backup["root"], 1_122)
     assert proof["archived"] == 1
     assert proof["keys"] == 2  # of 王芳, and the mark of the master key, which is in no backup
-    shutil.copy(tmp_path / "data" / "keys" / "master.key", tmp_path / "new" / "keys")
+    assert proof["views"] == {"folded": True}
+    view = tmp_path / "new" / "views" / "view-000001.duckdb"
+    before = view.stat().st_ino
     with running(tmp_path / "new") as node, node.client() as ledger:
+        assert view.stat().st_ino == before, "the node goes on with it"
         caught_up(ledger)
         status = ledger.status()
         assert status["archive"] is not None

@@ -15,8 +15,8 @@ import pytest
 from typer.testing import CliRunner
 
 from kledger.contract.errors import BackupDamaged, BackupMismatch, InvalidPayload, ObjectStoreFailed
+from ledger.archive.archived import Archived
 from ledger.backup.address import StoreAddress
-from ledger.backup.archived import Archived
 from ledger.backup.checking import check_backup
 from ledger.backup.fetching import FETCHED, brought_here, fetch
 from ledger.backup.object_store import ObjectStore

@@ -35,7 +35,7 @@ async def test_its_files_are_segments_that_the_new_node_believes(tmp_path: Path)
     assert await restored(tmp_path / "b", tmp_path / "data") == 3
     archive = Archive(tmp_path / "data")
     assert await folded(LOG, archive) == await folded(LOG, None)
-    assert (archive.last, archive.events, archive.damaged) == (51, 51, [])
+    assert (archive.there.last, archive.events, archive.damaged) == (51, 51, [])
     kept = sorted((tmp_path / "b" / "events").iterdir())
     there = sorted((tmp_path / "data" / "archive" / "events").glob("*/events.parquet"))
     assert all(one.samefile(other) for one, other in zip(kept, there, strict=True)), "they take room on the disk once"
@@ -95,6 +95,7 @@ async def test_other_users_of_the_machine_read_nothing_of_it(tmp_path: Path) -> 
         await restored(tmp_path / "b", tmp_path / "data")
     finally:
         os.umask(before)
-    for path in (tmp_path / "data" / "archive").rglob("*"):
+    archive = tmp_path / "data" / "archive"
+    for path in (archive, *archive.rglob("*")):
         assert stat.S_IMODE(path.stat().st_mode) & 0o077 == 0, path
     assert stat.S_IMODE((tmp_path / "data" / "keys" / "signing.pem").stat().st_mode) == 0o600

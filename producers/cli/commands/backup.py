@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
@@ -26,7 +26,9 @@ from producers.cli.screen import counted, facts, plain, words
 from producers.cli.session import AUDIT, Answer, Session, as_operator
 
 if TYPE_CHECKING:  # their imports take a good part of the time of `kledger --help`
+    from ledger.backup.restoring import Restored
     from ledger.broker.access import BrokerAccess
+    from ledger.event import JsonObject
     from ledger.integrity.signing_keys import VerifyingKey
 
 T = TypeVar("T")
@@ -110,25 +112,21 @@ def restore_backup(
 ) -> Answer:
     """Restore a whole log from a backup, into a data directory or a NATS server whose stream is empty.
 
-    Each event is compared with the backup, and the stream's chain is shown to be the backup's.
+    Each event is compared with the backup, and the stream's chain is shown to be the backup's. The views are folded
+    meanwhile into a data directory, where the master key of the node is in its place.
 
     Example: kledger restore-backup /backups/ledger --data ./.kledger
     """
-    from ledger.backup.checking import intact
+    import asyncio
+
     from ledger.backup.fetching import brought_here
-    from ledger.backup.restoring import restore
 
     _check_one(data, nats)
     if data is not None:
         check_directory_place(data)
-    with bar("restore", None) as shown, brought_here(directory, data, _moving(shown)) as here:
-        manifest = intact(here, _moving(shown), key=_key(key))  # before anything is created
-        shown.step("restore")
-        restored = _on_broker(
-            data,
-            nats,
-            lambda access: restore(access, here, _moving(shown), start_over=start_over, manifest=manifest, data=data),
-        )
+    signed_by = _key(key)
+    with bar("restore", None) as shown, brought_here(directory, data, _moving(shown)) as here, _warnings_on_stderr():
+        restored, views = asyncio.run(_restored(here, data, nats, shown, start_over, signed_by))
     lines = facts(
         (
             "restored",
@@ -141,13 +139,49 @@ def restore_backup(
         ("signed", _signed(restored.signed)),
         *([("sessions", counted(restored.session_records, "record"))] if restored.session_records else []),
         *([("archive", f"{counted(restored.archived, 'file')} of the backup")] if restored.archived else []),
-        *([("keys", _needs_the_master_key(data))] if restored.keys else []),
+        *([("views", _of_views(views))] if views is not None else []),
+        *([("keys", _of_keys(data, views))] if restored.keys else []),
     )
-    return Answer(asdict(restored), lines)
+    return Answer({**asdict(restored), "views": views}, lines)
 
 
-def _needs_the_master_key(data: Path | None) -> str:
+async def _restored(
+    here: Path, data: Path | None, nats: str | None, shown: Bar, start_over: bool, key: VerifyingKey | None
+) -> tuple[Restored, JsonObject | None]:
+    """Restore a backup, and fold its views beside it into a data directory; what became of these."""
+    from ledger.backup.checking import found_intact
+    from ledger.backup.restoring import restore
+    from producers.operations.recording import detail_days_from_environment
+    from projections.live.from_backup import NotFolded, views_of_backup
+
+    moving, views = _moving(shown), None
+    async with AsyncExitStack() as stack:
+        if data is not None:
+            views = await stack.enter_async_context(views_of_backup(here, data, detail_days_from_environment()))
+        manifest = await found_intact(here, moving, key=key)  # before anything is created in a broker
+        shown.step("restore")
+        access = await stack.enter_async_context(_broker(data, nats))
+        restored = await restore(access, here, moving, start_over=start_over, manifest=manifest, data=data)
+        if views is None:
+            return restored, None
+        shown.step("views")
+        try:
+            await views.put_in_place(access, manifest, moving)
+        except NotFolded as reason:
+            return restored, {"folded": False, "why": str(reason)}
+        return restored, {"folded": True}
+
+
+def _of_views(views: JsonObject) -> str:
+    if views["folded"]:
+        return "folded up to there: a node answers from them at once"
+    return f"left to the first start of a node: {views['why']}"
+
+
+def _of_keys(data: Path | None, views: JsonObject | None) -> str:
     """What to do before a node starts: no backup has the master key."""
+    if views is not None and views["folded"]:
+        return "of persons came back, and the master key is the one that opens them"
     place = "the data directory's keys/master.key" if data is None else str(data / "keys" / "master.key")
     return f"of persons came back; before a node starts, copy the backed-up node's keys/master.key to {place}"
 

@@ -1,0 +1,159 @@
+"""Views of a restored node: folded from the backup's files while a stream is filled from them.
+
+A process of its own folds, apart from the restore. Its file has a name that no node takes for a live view, until the
+restore has shown that the stream has the events that were folded, and the vault the keys. A fold that fails, or that
+does not fit in the end, costs nothing: the node folds its views at its first start, as it does where there are none.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import contextlib
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import structlog
+import uvloop
+
+from kledger.contract.errors import LedgerError
+from ledger.backup.as_log import BackupFile, BackupLog, files_of, read_told, told
+from ledger.backup.keys import Records, by_name, kept_keys, vault_holds
+from ledger.backup.manifest import Manifest, load
+from ledger.broker.access import BrokerAccess
+from ledger.broker.subprocess_job import Progress, carry_out, in_own_process
+from ledger.event import JsonObject
+from ledger.privacy.keyring import Keyring
+from ledger.privacy.master_key import kept_master_key
+from ledger.privacy.vault_records import MASTER_MARK, KeptRecords
+from ledger.runtime.logs import log_to_stderr
+from projections.live.files import discard, name, unnamed_file
+from projections.live.rebuild import folded_into
+
+log = structlog.get_logger(__name__)
+
+
+class NotFolded(Exception):
+    """Why a restored node folds its views itself; the text says it."""
+
+
+@dataclass(slots=True)
+class ViewsOfBackup:
+    """Views that are being folded from a backup: these files of it, and these records of its vault."""
+
+    files: list[BackupFile]
+    records: Records
+    path: Path
+    folding: asyncio.Task[int] | NotFolded
+    progress: Progress = lambda _done, _total, _rate: None
+
+    async def put_in_place(self, access: BrokerAccess, manifest: Manifest, progress: Progress) -> None:
+        """Make them the live views of the data directory, whose stream was restored from this backup.
+
+        `progress` is called while they are folded. Raises NotFolded, and then nothing is in place.
+        """
+        self.progress = progress
+        if isinstance(self.folding, NotFolded):
+            raise self.folding
+        try:
+            position = await self.folding
+            if position != manifest.position or self.files != files_of(manifest):
+                raise NotFolded("the backup was written to while they were folded")
+            if not await vault_holds(access, self.records):
+                raise NotFolded("the vault has other keys than the backup had when they were folded")
+            await asyncio.to_thread(name, self.path)
+        except LedgerError as error:
+            raise NotFolded(error.message) from error
+        except OSError as error:
+            raise NotFolded(f"they cannot be put in place: {error.strerror or error}") from error
+
+
+@asynccontextmanager
+async def views_of_backup(directory: Path, data: Path, recall_days: int | None = None) -> AsyncIterator[ViewsOfBackup]:
+    """Fold the views of a backup into a data directory during the block, with the master key of its node.
+
+    They keep the detail of recalls for `recall_days`. What was not put in place is removed in the end, with the
+    directories that were made for it.
+    """
+    path = unnamed_file(data / "views")
+    made = [folder for folder in (data, path.parent) if not folder.exists()]
+    views = _begun(directory, data, made, path, recall_days)
+    try:
+        yield views
+    finally:
+        if isinstance(views.folding, asyncio.Task):
+            views.folding.cancel()
+            await asyncio.gather(views.folding, return_exceptions=True)
+        discard(path)
+        for folder in reversed(made):
+            with contextlib.suppress(OSError):  # it is in use now
+                folder.rmdir()
+
+
+def _begun(directory: Path, data: Path, made: list[Path], path: Path, recall_days: int | None) -> ViewsOfBackup:
+    """The views, of which the folding has begun, or cannot begin."""
+    try:
+        manifest, records = load(directory), kept_keys(directory)
+        master = _master_key(data, records)
+        if not manifest.position:
+            raise NotFolded("the backup is empty")
+        for folder in made:
+            folder.mkdir(mode=0o700)
+    except LedgerError as error:  # the check of the backup says more
+        return ViewsOfBackup([], {}, path, NotFolded(error.message))
+    except NotFolded as reason:
+        return ViewsOfBackup([], {}, path, reason)
+    except OSError as error:
+        return ViewsOfBackup([], {}, path, NotFolded(f"no file can be made: {error.strerror or error}"))
+    order: JsonObject = {
+        "directory": str(directory.absolute()),
+        "files": told(files_of(manifest)),
+        "records": {key: base64.b64encode(record).decode() for key, record in by_name(records).items()},
+        "master": master.hex(),
+        "path": str(path.absolute()),
+        "recall_days": recall_days,
+    }
+
+    async def folded() -> int:
+        result = await in_own_process(
+            "projections.live.from_backup", order, lambda done, total, rate: views.progress(done, total, rate)
+        )
+        return int(result["position"])
+
+    views = ViewsOfBackup(files_of(manifest), records, path, asyncio.create_task(folded()))
+    return views
+
+
+def _master_key(data: Path, records: Records) -> bytes:
+    """The master key that opens the records; nothing where it is not needed. Raises WrongMasterKey, NotFolded."""
+    if not by_name(records).keys() - {MASTER_MARK}:
+        return b""
+    master = kept_master_key(data)
+    if master is None:
+        raise NotFolded("what persons said needs the master key, which is not there yet")
+    return master
+
+
+async def _fold(order: JsonObject, progress: Progress) -> JsonObject:
+    backup, keyring = BackupLog(Path(order["directory"]), read_told(order["files"])), None
+    if order["master"]:
+        records = {key: base64.b64decode(record) for key, record in order["records"].items()}
+        vault = KeptRecords.opened(records, bytes.fromhex(order["master"]))
+        keyring = Keyring.over(vault, asyncio.get_running_loop())
+    folded = folded_into(
+        backup,
+        Path(order["path"]),
+        backup.last,
+        lambda at, rate: progress(at, backup.last, rate),
+        keyring=keyring,
+        recall_days=order["recall_days"],
+    )
+    async with folded as (_, refused):
+        return {"position": backup.last, "refused": refused}
+
+
+if __name__ == "__main__":
+    log_to_stderr()  # stdout is for progress
+    uvloop.run(carry_out(_fold))
