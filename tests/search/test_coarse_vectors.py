@@ -1,0 +1,208 @@
+"""A search among many points reads half a byte of each number first: what it finds is what an exact search finds."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+import numpy as np
+import pytest
+import qdrant_edge as edge
+from numpy.typing import NDArray
+
+from projections.vectors.store import edge_paths
+from projections.vectors.store.edge import EdgeStore
+from projections.vectors.store.edge_paths import HALF_A_BYTE, margin, nearest
+from projections.vectors.store.port import Point
+from projections.vectors.tokens import document_terms
+
+Vectors = NDArray[np.float32]
+
+EXACT = edge.SearchParams(exact=True)
+ITEMS = 1_000
+
+
+def unit(rows: NDArray[np.floating]) -> Vectors:
+    return np.asarray(rows / np.linalg.norm(rows, axis=1, keepdims=True), np.float32)
+
+
+def of_few_numbers(chance: np.random.Generator, rows: int, dimensions: int, few: int) -> Vectors:
+    """Like short hashed texts: nearly all zeros."""
+    out = np.zeros((rows, dimensions))
+    for row in out:
+        row[chance.choice(dimensions, few, replace=False)] = chance.choice([-1, 1], few)
+    return unit(out)
+
+
+def kinds(dimensions: int, rows: int) -> dict[str, Vectors]:
+    chance = np.random.default_rng(5)
+    spread = chance.normal(size=(rows, dimensions))
+    return {
+        "one number": of_few_numbers(chance, rows, dimensions, 1),
+        "two numbers": of_few_numbers(chance, rows, dimensions, 2),
+        "nine numbers": of_few_numbers(chance, rows, dimensions, 9),
+        "spread": unit(spread),
+        "positive": unit(np.abs(spread) + 1),
+        "near each other": unit(spread[0] + 0.3 * spread),
+        "some great numbers": unit(chance.standard_t(1.2, size=(rows, dimensions))),
+    }
+
+
+@contextmanager
+def shard_of(folder: Path, vectors: Vectors, readers: Sequence[str] = ("public",)) -> Iterator[edge.EdgeShard]:
+    config = edge.EdgeConfig(
+        vectors={
+            "dense": edge.EdgeVectorParams(
+                size=vectors.shape[1],
+                distance=edge.Distance.Cosine,
+                datatype=edge.VectorStorageDatatype.Turbo8,
+                quantization_config=HALF_A_BYTE,
+            )
+        },
+        wal_enabled=False,
+    )
+    folder.mkdir()
+    shard = edge.EdgeShard.create(str(folder), config)
+    points = [
+        edge.Point(id=number, vector={"dense": vector.tolist()}, payload={"now": [readers[number % len(readers)]]})
+        for number, vector in enumerate(vectors)
+    ]
+    shard.update(edge.UpdateOperation.upsert_points(points))
+    with closing(shard):
+        yield shard
+
+
+def scores(shard: edge.EdgeShard, query: Vectors, params: edge.SearchParams, most: int) -> dict[object, float]:
+    nearest_to = edge.Query.Nearest(query.tolist(), using="dense")
+    return {hit.id: hit.score for hit in shard.query(edge.QueryRequest(most, query=nearest_to, params=params))}
+
+
+def off_by_most(shard: edge.EdgeShard, queries: Sequence[Vectors], most: int) -> float:
+    """The greatest difference between coarse and exact scores, which are those of the same points."""
+    worst = 0.0
+    for query in queries:
+        exact, coarse = (scores(shard, query, params, most) for params in (EXACT, edge_paths._COARSE))
+        assert exact.keys() == coarse.keys()
+        worst = max(worst, *(abs(exact[key] - coarse[key]) for key in exact))
+    return worst
+
+
+@pytest.mark.parametrize("dimensions", [256, 512])
+def test_a_coarse_score_is_off_by_less_than_the_margin_whatever_the_vectors(tmp_path: Path, dimensions: int) -> None:
+    for number, (kind, vectors) in enumerate(kinds(dimensions, 200).items()):
+        with shard_of(tmp_path / str(number), vectors) as shard:
+            queries = [rows[each] for rows in kinds(dimensions, 200).values() for each in range(2)]
+            off = off_by_most(shard, queries, len(vectors))
+            assert 0 < off < margin(dimensions), kind
+
+
+class Counting:
+    """A shard that counts its questions."""
+
+    def __init__(self, shard: edge.EdgeShard) -> None:
+        self._shard = shard
+        self.asked = 0
+
+    def query(self, request: edge.QueryRequest) -> list[edge.ScoredPoint]:
+        self.asked += 1
+        return self._shard.query(request)
+
+
+def found(hits: edge_paths.Hits) -> list[tuple[object, float]]:
+    return sorted(((hit.id, hit.score) for hit in hits), key=lambda hit: (-hit[1], str(hit[0])))
+
+
+@pytest.mark.parametrize("most_admitted", [True, False])
+def test_the_hits_are_those_of_an_exact_search_to_the_last_digit(tmp_path: Path, most_admitted: bool) -> None:
+    chance = np.random.default_rng(8)
+    vectors = unit(chance.normal(size=(ITEMS, 256)))
+    mine = edge.Filter(must=[edge.FieldCondition("now", match=edge.MatchValue("public"))])
+    asked_again = 0
+    with shard_of(tmp_path / "shard", vectors, ["public", "public", "public", "user:mei"]) as shard:
+        for query in [*unit(vectors[:20] + vectors[20:40]), *unit(chance.normal(size=(10, 256)))]:
+            counting = Counting(shard)
+            request = edge.QueryRequest(
+                7, query=edge.Query.Nearest(query.tolist(), using="dense"), filter=mine, params=EXACT
+            )
+            hits = nearest(counting, request, margin(256), most_admitted=most_admitted)  # type: ignore[arg-type]
+            assert found(hits) == found(shard.query(request))
+            asked_again += counting.asked == 3
+    assert asked_again < 10  # most are settled by the coarse search
+
+
+def test_what_is_nearer_than_the_margin_is_compared_by_all_of_its_bytes(tmp_path: Path) -> None:
+    """All are nearly the same: the coarse search cannot tell which are the nearest."""
+    chance = np.random.default_rng(9)
+    vectors = unit(np.ones(256) + 0.02 * chance.normal(size=(ITEMS, 256)))
+    request = edge.QueryRequest(5, query=edge.Query.Nearest(vectors[3].tolist(), using="dense"), params=EXACT)
+    with shard_of(tmp_path / "shard", vectors) as shard:
+        counting = Counting(shard)
+        hits = nearest(counting, request, margin(256), most_admitted=True)  # type: ignore[arg-type]  # it counts
+        assert counting.asked == 3
+        assert found(hits) == found(shard.query(request))
+
+
+def test_a_few_equal_vectors_do_not_hide_each_other(tmp_path: Path) -> None:
+    vectors = unit(np.random.default_rng(2).normal(size=(ITEMS, 256)))
+    vectors[:200] = vectors[0]
+    request = edge.QueryRequest(5, query=edge.Query.Nearest(vectors[0].tolist(), using="dense"), params=EXACT)
+    with shard_of(tmp_path / "shard", vectors) as shard:
+        hits = nearest(shard, request, margin(256), most_admitted=True)
+        assert {hit.score for hit in hits} == {hit.score for hit in shard.query(request)}
+
+
+def text_vector(number: int, revised: bool = False) -> Vectors:
+    return unit(np.random.default_rng(number + 100_000 * revised).normal(size=(1, 256)))[0]
+
+
+def point(number: int, dense: Vectors | None) -> Point:
+    return Point(
+        item_id=f"item-{number}",
+        version=1,
+        position=number + 1,
+        scopes=["public"],
+        types=["fact"],
+        owner="user:mei",
+        dense=dense,
+        sparse=document_terms(f"word{number}", ""),
+    )
+
+
+def test_half_a_byte_follows_its_vector_through_writes_a_kill_and_restarts(tmp_path: Path) -> None:
+    """Written, written over, embedded later, erased; what a kill loses is fed again."""
+    killed = subprocess.run([sys.executable, "-c", _KILLED, str(tmp_path)], check=False)
+    assert killed.returncode == -9
+    queries = [text_vector(number, number < 20) for number in (0, 19, 20, 299, 340, 399, 450)]
+    with closing(EdgeStore(tmp_path, "model", 256)) as store:
+        store.upsert([point(number, text_vector(number)) for number in range(200, 400)])
+        store.upsert([point(number, text_vector(number, revised=True)) for number in range(20)])
+        assert off_by_most(store._shard, queries, 1_000) < margin(256)
+        store.upsert([point(number, None) for number in range(400, 500)])
+        store.embed({(f"item-{number}", 1): text_vector(number) for number in range(400, 480)})
+        store.erase([f"item-{number}" for number in range(50, 90)])
+        store.upsert([point(number, text_vector(number)) for number in range(500, 540)])
+        assert off_by_most(store._shard, queries, 1_000) < margin(256)
+        store.set_checkpoint(600)
+    with closing(EdgeStore(tmp_path, "model", 256)) as store:
+        assert off_by_most(store._shard, queries, 1_000) < margin(256)
+        assert len(scores(store._shard, queries[0], edge_paths._COARSE, 1_000)) == 480  # of those that have a vector
+        for query in queries:
+            assert max(scores(store._shard, query, edge_paths._COARSE, 1).values()) > 1 - margin(256)
+
+
+_KILLED = """
+import os, signal, sys
+from pathlib import Path
+from projections.vectors.store.edge import EdgeStore
+from tests.search.test_coarse_vectors import point, text_vector
+
+store = EdgeStore(Path(sys.argv[1]), "model", 256)
+store.upsert([point(number, text_vector(number)) for number in range(200)])
+store.set_checkpoint(200)
+store.upsert([point(number, text_vector(number)) for number in range(200, 337)])
+store.upsert([point(number, text_vector(number, revised=True)) for number in range(20)])
+os.kill(os.getpid(), signal.SIGKILL)
+"""
