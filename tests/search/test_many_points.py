@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import pytest
 
@@ -97,13 +98,13 @@ def test_hits_that_hidden_points_have_crowded_out_are_asked_for_again(
     monkeypatch.setattr(edge_store, "MANY", 1)
     monkeypatch.setattr(edge_paths, "_AS_MANY", 3)
     asked = []
-    nearest = edge_paths.nearest
+    nearest = edge_paths.Paths.nearest
 
-    def counted(*given: object, most_admitted: bool) -> edge_paths.Hits:
+    def counted(paths: edge_paths.Paths, *given: Any, most_admitted: bool) -> edge_paths.Hits:
         asked.append(most_admitted)
-        return nearest(*given, most_admitted=most_admitted)  # type: ignore[arg-type]  # as they came
+        return nearest(paths, *given, most_admitted=most_admitted)
 
-    monkeypatch.setattr(edge_paths, "nearest", counted)
+    monkeypatch.setattr(edge_paths.Paths, "nearest", counted)
     options = SearchOptions(["public"], (), 20)
     hits = store.search(options, dense=query_vector(HIDDEN), sparse=None)
     assert asked == [True]

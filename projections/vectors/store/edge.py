@@ -212,8 +212,9 @@ class EdgeStore:
         if self._frequencies.documents(EVERYTHING) < MANY:
             batch = edge.QueryBatchRequest(list(asked.values()))
             return dict(zip(asked, self._shard.query_batch(batch), strict=True))
-        most_admitted = _DENSE in asked and is_plain(options) and self._admits_most(options.visible_scopes)
-        return self._paths.answers(self._shard, asked, _DENSE, most_admitted=most_admitted)
+        coarse = _DENSE if _DENSE in asked and is_plain(options) else None  # other filters cost more than vectors
+        most_admitted = coarse is not None and self._admits_most(options.visible_scopes)
+        return self._paths.answers(self._shard, asked, coarse, most_admitted=most_admitted)
 
     def _admits_most(self, readers: Sequence[str]) -> bool:
         """Whether one of these readers alone finds three of four points, superseded versions included."""

@@ -27,12 +27,15 @@ _AS_MANY = 8
 _OFF = 0.6
 """Coarse scores are off by 0.097 / √dimensions (one standard deviation), whatever the vectors; this is six of them."""
 
+MOST_EXACT = 32
+"""Exact searches after coarse ones that were in vain."""
+
 HALF_A_BYTE = edge.TurboQuantQuantizationConfig(bits=edge.TurboQuantBitSize.Bits4)
 """Like the vectors themselves by a rotation that depends on no vector."""
 NO_GRAPH = edge.HnswIndexConfig(m=0, ef_construct=0, full_scan_threshold=0)
 """Whatever is searched, is searched point by point: a graph would link points which the caller may not see."""
 # The engine reads half a byte only where the search is not called exact.
-_COARSE = edge.SearchParams(quantization=edge.QuantizationSearchParams(rescore=False))
+COARSE = edge.SearchParams(quantization=edge.QuantizationSearchParams(rescore=False))
 
 Hits = Sequence[edge.ScoredPoint]
 
@@ -43,19 +46,42 @@ class Paths:
     def __init__(self, dimensions: int) -> None:
         self._thread = ThreadPoolExecutor(1, "search-path")
         self._margin = margin(dimensions)
+        self._in_vain = 0
+        self._exact_ones = 0
 
     def answers(
-        self, shard: edge.EdgeShard, asked: Mapping[str, edge.QueryRequest], dense: str, *, most_admitted: bool
+        self, shard: edge.EdgeShard, asked: Mapping[str, edge.QueryRequest], coarse: str | None, *, most_admitted: bool
     ) -> Mapping[str, Hits]:
-        """The hits of each path; `dense` names the one over vectors, `most_admitted` that its filter leaves out few."""
-        first, *others = sorted(asked, key=lambda path: path != dense)
+        """The hits of each path; `coarse` names one by vectors, `most_admitted` says that its filter leaves out few."""
+        first, *others = sorted(asked, key=lambda path: path != coarse)
         beside = {path: self._thread.submit(shard.query, asked[path]) for path in others}
-        here = (
-            nearest(shard, asked[first], self._margin, most_admitted=most_admitted)
-            if first == dense
-            else shard.query(asked[first])
-        )
+        if first == coarse:
+            here = self.nearest(shard, asked[first], most_admitted=most_admitted)
+        else:
+            here = shard.query(asked[first])
         return {first: here} | {path: answer.result() for path, answer in beside.items()}
+
+    def nearest(self, shard: edge.EdgeShard, asked: edge.QueryRequest, *, most_admitted: bool) -> Hits:
+        """The hits of an exact search by vector.
+
+        Where vectors are nearer to each other than the margin, the coarse comparison is in vain; then the next
+        searches, up to MOST_EXACT of them, go without it.
+        """
+        if self._exact_ones:
+            self._exact_ones -= 1
+            return shard.query(asked)
+        most = asked.limit * _AS_MANY
+        coarse_filter = None if most_admitted else asked.filter
+        hits = shard.query(edge.QueryRequest(most, query=asked.query, filter=coarse_filter, params=COARSE))
+        if len(hits) < most:  # there are few, and few are compared soon
+            return shard.query(asked)
+        found = _among(shard, asked, hits, further=asked.filter if most_admitted else None)
+        if len(found) == asked.limit and found[-1].score > hits[-1].score + self._margin:
+            self._in_vain = 0
+            return found
+        self._exact_ones = min(2**self._in_vain, MOST_EXACT)
+        self._in_vain += 1
+        return shard.query(asked)
 
     def close(self) -> None:
         """End the thread."""
@@ -67,17 +93,10 @@ def margin(dimensions: int) -> float:
     return _OFF / math.sqrt(dimensions)
 
 
-def nearest(shard: edge.EdgeShard, asked: edge.QueryRequest, off: float, *, most_admitted: bool) -> Hits:
-    """The hits of an exact search by vector."""
-    most = asked.limit * _AS_MANY
-    coarse_filter = None if most_admitted else asked.filter
-    hits = shard.query(edge.QueryRequest(most, query=asked.query, filter=coarse_filter, params=_COARSE))
-    if len(hits) == most:
-        among: list[edge.ConditionType] = [edge.HasIdCondition({hit.id for hit in hits})]
-        if most_admitted and asked.filter is not None:
-            among.append(asked.filter)
-        theirs = edge.Filter(must=among)
-        found = shard.query(edge.QueryRequest(asked.limit, query=asked.query, filter=theirs, params=asked.params))
-        if len(found) == asked.limit and found[-1].score > hits[-1].score + off:
-            return found
-    return shard.query(asked)
+def _among(shard: edge.EdgeShard, asked: edge.QueryRequest, hits: Hits, further: edge.Filter | None) -> Hits:
+    """The same question among these hits alone."""
+    among: list[edge.ConditionType] = [edge.HasIdCondition({hit.id for hit in hits})]
+    if further is not None:
+        among.append(further)
+    theirs = edge.Filter(must=among)
+    return shard.query(edge.QueryRequest(asked.limit, query=asked.query, filter=theirs, params=asked.params))
