@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import pytest
 
@@ -95,16 +96,17 @@ def test_hits_that_hidden_points_have_crowded_out_are_asked_for_again(
 ) -> None:
     """The nearest to this query are hidden: nothing that is found over all points may be found by others."""
     monkeypatch.setattr(edge_store, "MANY", 1)
+    monkeypatch.setattr(edge_paths, "_AS_MANY", 3)
     asked = []
-    over_all = edge_paths._over_all
+    nearest = edge_paths.Paths.nearest
 
-    def counted(*given: object) -> edge_paths.Hits:
-        asked.append(given)
-        return over_all(*given)  # type: ignore[arg-type]  # as they came
+    def counted(paths: edge_paths.Paths, *given: Any, most_admitted: bool) -> edge_paths.Hits:
+        asked.append(most_admitted)
+        return nearest(paths, *given, most_admitted=most_admitted)
 
-    monkeypatch.setattr(edge_paths, "_over_all", counted)
+    monkeypatch.setattr(edge_paths.Paths, "nearest", counted)
     options = SearchOptions(["public"], (), 20)
     hits = store.search(options, dense=query_vector(HIDDEN), sparse=None)
-    assert len(asked) == 1
+    assert asked == [True]
     assert len(hits) == 20
     assert not {each.item_id for each in hits} & {f"item-{number}" for number in range(300, 380)}

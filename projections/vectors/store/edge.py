@@ -24,7 +24,7 @@ from projections.vectors.errors import VectorStoreFailed, reading
 from projections.vectors.store.directories import discard_earlier, model_slug, read_checkpoint, replace_file
 from projections.vectors.store.edge_filter import AWAITING, admitted_by, any_of, is_plain
 from projections.vectors.store.edge_names import Names
-from projections.vectors.store.edge_paths import MANY, Paths
+from projections.vectors.store.edge_paths import HALF_A_BYTE, MANY, NO_GRAPH, Paths
 from projections.vectors.store.edge_points import TERMS, Stored, ceased, frequencies_of, known, pages, terms_of
 from projections.vectors.store.frequencies import STEPS, Counted, stored
 from projections.vectors.store.kept_frequencies import drop, keep
@@ -92,7 +92,7 @@ class EdgeStore:
         # `_uncounted`: changes of points that the file of frequencies lacks; `_written`: the last position of any
         self._frequencies, self._uncounted = frequencies_of(self._shard, self._folder)
         self._names = Names(self._named)
-        self._paths = Paths()
+        self._paths = Paths(dimensions)
         self._written = 0
         discard_earlier(directory, model, dimensions)
 
@@ -114,7 +114,13 @@ class EdgeStore:
         files.mkdir(parents=True)
         config = edge.EdgeConfig(
             vectors={
-                _DENSE: edge.EdgeVectorParams(size=self._dimensions, distance=edge.Distance.Cosine, datatype=_STORED)
+                _DENSE: edge.EdgeVectorParams(
+                    size=self._dimensions,
+                    distance=edge.Distance.Cosine,
+                    datatype=_STORED,
+                    quantization_config=HALF_A_BYTE,
+                    hnsw_config=NO_GRAPH,
+                )
             },
             sparse_vectors={TERMS: edge.EdgeSparseVectorParams()},
             payload_memory=edge.Memory.Cold,
@@ -206,8 +212,9 @@ class EdgeStore:
         if self._frequencies.documents(EVERYTHING) < MANY:
             batch = edge.QueryBatchRequest(list(asked.values()))
             return dict(zip(asked, self._shard.query_batch(batch), strict=True))
-        most_admitted = _DENSE in asked and is_plain(options) and self._admits_most(options.visible_scopes)
-        return self._paths.answers(self._shard, asked, over_all=_DENSE if most_admitted else None)
+        coarse = _DENSE if _DENSE in asked and is_plain(options) else None  # other filters cost more than vectors
+        most_admitted = coarse is not None and self._admits_most(options.visible_scopes)
+        return self._paths.answers(self._shard, asked, coarse, most_admitted=most_admitted)
 
     def _admits_most(self, readers: Sequence[str]) -> bool:
         """Whether one of these readers alone finds three of four points, superseded versions included."""
