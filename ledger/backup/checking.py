@@ -68,6 +68,9 @@ def check_backup(where: Where, progress: Progress = silent, *, key: VerifyingKey
         progress(segment.last, manifest.position, segment.last / max(time.monotonic() - started, 1e-9))
     if whole and chain != manifest.chain:
         problems.append("the manifest's chain is not the one that its files make")
+    there = place.sizes()
+    gone = (name for name in manifest.beside if name not in there)
+    problems += [f"{name} is missing: what persons said cannot be read without it" for name in gone]
     for check in (kept_keys, check_sessions):
         try:
             check(place)
@@ -128,6 +131,8 @@ def _check(place: Place, segment: Segment, before: bytes) -> list[bytes]:
     leaves: list[bytes] = []
     position = segment.first - 1
     with place.local(segment.file) as path:
+        if (there := path.stat().st_size) != segment.size:
+            raise ValueError(f"has {there:,} bytes and had {segment.size:,}")
         if file_digest(path) != segment.sha256:
             raise ValueError("was changed: its SHA-256 is another one")
         for batch in read_segment(path):

@@ -13,6 +13,7 @@ import hashlib
 import orjson
 
 from kledger.contract.errors import BackupDamaged
+from ledger.backup.place import KEYS as FILE
 from ledger.backup.place import Place, Where, place_of
 from ledger.broker.access import KEY_SUBJECTS, KEYS_STREAM, BrokerAccess
 from ledger.broker.connection import BrokerConnection
@@ -20,7 +21,6 @@ from ledger.event import JsonObject
 from ledger.privacy.vault_jetstream import ensure_keys_bucket, kept_subjects
 from ledger.wire.publication import EXPECTED, WRONG_LAST_SEQUENCE, error_code, error_of, parse_answer
 
-FILE = "keys.json"
 _PREFIX = KEY_SUBJECTS.removesuffix(">")
 _NOT_THERE = frozenset({10037, 10059})
 _ONE_A_SUBJECT = 10077
@@ -34,10 +34,15 @@ async def keep_keys(connection: BrokerConnection, where: Where) -> int:
     Raises BrokerUnavailable, BrokerMisconfigured, ObjectStoreFailed.
     """
     records = await _records(connection)
+    await asyncio.to_thread(write_keys, where, records)
+    return len(records)
+
+
+def write_keys(where: Where, records: Records) -> None:
+    """Write vault records into a backup, in place of those that it has. Raises OSError, ObjectStoreFailed."""
     kept = {name: base64.b64encode(record).decode() for name, record in by_name(records).items()}
     body = orjson.dumps({"format": 1, "records": kept, "sha256": _digest(kept)}, option=orjson.OPT_SORT_KEYS)
-    await asyncio.to_thread(place_of(where).write, FILE, body)
-    return len(kept)
+    place_of(where).write(FILE, body)
 
 
 def kept_keys(where: Where) -> Records:

@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 import orjson
 
 from kledger.contract.errors import BackupDamaged, BackupMismatch
-from ledger.backup.place import EVENTS, LOCK, Place, Where, not_writable, place_of
+from ledger.backup.place import BESIDE, EVENTS, LOCK, Place, Where, not_writable, place_of
 from ledger.backup.place import MANIFEST as NAME
 from ledger.backup.witnesses import Witness
 from ledger.event import JsonObject
@@ -43,13 +43,17 @@ class Segment:
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """A backup up to `chain.position`; `signed` is the last signed checkpoint of its events, if any."""
+    """A backup up to `chain.position`; `signed` is the last signed checkpoint of its events, if any.
+
+    `beside` names the files that have to stand beside the events: the keys of persons and the words of sessions.
+    """
 
     created: str
     updated: str
     chain: Chain
     segments: tuple[Segment, ...] = ()
     signed: Witness | None = None
+    beside: tuple[str, ...] = ()
 
     @property
     def position(self) -> int:
@@ -108,6 +112,18 @@ def load(where: Where) -> Manifest:
 def save(where: Where, manifest: Manifest) -> None:
     """Replace the manifest atomically and durably."""
     place_of(where).write(NAME, _serialized(_to_json(manifest)))
+
+
+def note_beside(where: Where, *names: str) -> None:
+    """Have the manifest name files that were written beside the events, so that they are missed where they are gone.
+
+    Raises BackupDamaged, BackupMismatch (somebody else writes), InvalidPayload.
+    """
+    place = place_of(where)
+    if set(names) <= set(load(place).beside):
+        return
+    with writing_to(place) as manifest:
+        save(place, replace(manifest, updated=_now(), beside=tuple(sorted({*manifest.beside, *names}))))
 
 
 @contextmanager
@@ -175,6 +191,7 @@ def _to_json(manifest: Manifest) -> JsonObject:
         "chain": manifest.chain.to_json(),
         "root": manifest.chain.root().hex(),
         "signed": manifest.signed.to_json() if manifest.signed else None,
+        "beside": list(manifest.beside),
         "segments": [
             {
                 "file": one.file,
@@ -191,12 +208,16 @@ def _to_json(manifest: Manifest) -> JsonObject:
 
 
 def _from_json(content: JsonObject) -> Manifest:
+    if content["root"] != (chain := Chain.from_json(content["chain"])).root().hex():
+        raise ValueError("its root is not that of its chain")
+    for name in ("created", "updated"):
+        datetime.fromisoformat(content[name])
     segments = tuple(
         Segment(
             one["file"],
             one["first"],
             one["last"],
-            one["bytes"],
+            _size(one["bytes"]),
             one["sha256"],
             bytes.fromhex(one["head"]),
             bytes.fromhex(one["leaf"]),
@@ -204,7 +225,16 @@ def _from_json(content: JsonObject) -> Manifest:
         for one in content["segments"]
     )
     signed = Witness.from_json(content["signed"]) if content["signed"] is not None else None
-    return Manifest(content["created"], content["updated"], Chain.from_json(content["chain"]), segments, signed)
+    beside = content.get("beside", [])  # manifests of before have none
+    if not isinstance(beside, list) or not set(beside) <= set(BESIDE):
+        raise ValueError("it names other files beside the events than there are")
+    return Manifest(content["created"], content["updated"], chain, segments, signed, tuple(beside))
+
+
+def _size(stated: object) -> int:
+    if type(stated) is not int or stated < 0:
+        raise ValueError(f"{stated!r} is no number of bytes")
+    return stated
 
 
 def _check_order(manifest: Manifest) -> None:

@@ -23,6 +23,8 @@ from ledger.runtime.synced import sync
 from ledger.runtime.whole_file import check_directory_place
 
 MANIFEST, EVENTS, LOCK = "manifest.json", "events", "lock"
+KEYS, SESSIONS = BESIDE = "keys.json", "sessions.json"
+"""What belongs to persons, beside the events: their keys, and the name of the file with the words of sessions."""
 
 
 class Place(Protocol):

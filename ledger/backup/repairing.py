@@ -10,14 +10,18 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import itertools
+import shutil
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from kledger.contract.errors import BackupMismatch, NotRepairable
 from ledger.backup.checking import intact, read_backup
-from ledger.backup.manifest import Manifest, save, writing_to
+from ledger.backup.keys import keep_keys
+from ledger.backup.manifest import Manifest, note_beside, save, writing_to
+from ledger.backup.place import BESIDE, KEYS
 from ledger.backup.restoring import Restored, restore
+from ledger.backup.sessions import keep_sessions
 from ledger.backup.witnesses import SignedLog, Witness
 from ledger.backup.writing import BackupWriter, Progress, silent
 from ledger.broker.access import LEDGER_STREAM, BrokerAccess
@@ -25,6 +29,7 @@ from ledger.broker.connection import BrokerConnection
 from ledger.event import JsonObject
 from ledger.integrity.chain import leaf_hashes
 from ledger.runtime.whole_file import check_directory_place
+from ledger.sessions.jetstream import JetStreamSessions, ensure_sessions_stream
 from ledger.store.gap_tolerant_read import Missing, read_what_is_there
 from ledger.store.jetstream import JetStreamLedger
 from ledger.stream import Ledger
@@ -134,6 +139,7 @@ async def repair(
             return Repaired([], [], None, None)
         on_step(f"writing the whole log to {into}")
         await _write_merged(ledger, directory, into, manifest, damage, witness, progress)
+        await _keep_beside(access, directory, into)
         on_step("reading it back")
         await asyncio.to_thread(intact, into)
     finally:
@@ -171,6 +177,23 @@ async def _write_merged(
         signed = witness or manifest.signed
         if signed is not None:
             save(into, written.with_signed(signed))
+
+
+async def _keep_beside(access: BrokerAccess, directory: Path, into: Path) -> None:
+    """Keep the vault and the words of sessions in the new backup as they are now.
+
+    Where the vault is empty, the keys are those of the backup that is repaired from. Otherwise they are not: whoever
+    was forgotten since then has a key there. Raises BrokerUnavailable, BrokerMisconfigured, OSError.
+    """
+    connection = await BrokerConnection.open(access, "node", name="kledger-repair")
+    try:
+        await ensure_sessions_stream(access)
+        await keep_sessions(JetStreamSessions(connection), into)
+        if not await keep_keys(connection, into) and (directory / KEYS).exists():
+            shutil.copyfile(directory / KEYS, into / KEYS)
+    finally:
+        await connection.close()
+    await asyncio.to_thread(note_beside, into, *BESIDE)
 
 
 def _refuse_unrecoverable(manifest: Manifest, damage: Damage, witness: Witness | None) -> None:

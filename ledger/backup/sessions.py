@@ -21,6 +21,7 @@ import pyarrow.parquet as pq
 
 from kledger.contract.errors import BackupDamaged
 from ledger.archive.event_file import file_digest
+from ledger.backup.place import SESSIONS as NAME
 from ledger.backup.place import Place, Where, place_of
 from ledger.broker.access import SESSION_SUBJECTS, BrokerAccess
 from ledger.broker.connection import BrokerConnection
@@ -31,7 +32,6 @@ from ledger.sessions.port import NewRecord, Record, SessionStream
 from ledger.sessions.store import BATCH_BYTES, BATCH_RECORDS
 from ledger.sessions.subjects import SessionKey, key_of
 
-NAME = "sessions.json"
 _FILE = re.compile(r"sessions-[0-9a-f]{16}\.words")
 _READ = 100
 _SCHEMA = pa.schema(

@@ -12,7 +12,7 @@ import asyncio
 from typing import Any
 
 import orjson
-from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
 
 from kledger.contract.errors import LedgerError
 from producers.access.limits import Limits
@@ -46,6 +46,7 @@ class BoundedConnection(HttpToolsProtocol):
         self._oversized = False
         self._deadline: asyncio.TimerHandle | None = None
         self._stalled: asyncio.TimerHandle | None = None
+        self._answering: RequestResponseCycle | None = None  # uvicorn's `cycle` is the last request that was read
 
     @property
     def is_waiting(self) -> bool:
@@ -78,11 +79,20 @@ class BoundedConnection(HttpToolsProtocol):
         self._clear_deadline()
         self._clear_stalled()
         super().connection_lost(exc)
+        self._answer_nobody()
 
     def end(self) -> None:
         """Close the connection now; who does not read has no claim to the rest."""
         self.connections.discard(self)
+        self._answer_nobody()
         self.transport.abort()
+
+    def _answer_nobody(self) -> None:
+        """Drop what was asked in advance, and tell the request that is being answered that nobody is there."""
+        self.pipeline.clear()
+        if self._answering is not None and not self._answering.response_complete:
+            self._answering.disconnected = True
+            self._answering.message_event.set()
 
     # What comes in
 
@@ -124,6 +134,8 @@ class BoundedConnection(HttpToolsProtocol):
         self._heads += 1
         self._set_deadline(self.limits.body_seconds)
         super().on_headers_complete()
+        if not self.pipeline:
+            self._answering = self.cycle
 
     def on_body(self, body: bytes) -> None:
         """Part of the body."""
@@ -148,6 +160,8 @@ class BoundedConnection(HttpToolsProtocol):
     def on_response_complete(self) -> None:
         """The answer is written; the connection waits for its next request."""
         self.waits_since = self.loop.time()
+        if self.pipeline:
+            self._answering = self.pipeline[-1][0]
         super().on_response_complete()
         if self.transport.is_closing() and self.transport.get_write_buffer_size():
             self.pause_writing()

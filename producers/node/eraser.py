@@ -96,14 +96,18 @@ class Eraser:
         No order is carried out meanwhile. The keys come last: whatever is sealed has its key there.
         """
         from ledger.backup.keys import keep_keys
+        from ledger.backup.manifest import note_beside
         from ledger.backup.opening import opened
+        from ledger.backup.place import BESIDE
         from ledger.backup.sessions import keep_sessions
 
         async with self.turn:
             with contextlib.ExitStack() as stack:
                 place = await asyncio.to_thread(stack.enter_context, opened(backup))
                 words = await keep_sessions(self.sessions.stream, place)
-                return {"session_records": words, "keys": await keep_keys(self.vault.connection, place)}
+                keys = await keep_keys(self.vault.connection, place)
+                await asyncio.to_thread(note_beside, place, *BESIDE)
+                return {"session_records": words, "keys": keys}
 
     async def run(self) -> None:
         """Complete pending orders and those of other nodes, until cancelled."""

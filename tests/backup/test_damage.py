@@ -13,6 +13,14 @@ from hypothesis import strategies as st
 
 from kledger.contract.errors import BackupDamaged
 from ledger.backup.checking import check_backup, intact
+from ledger.backup.keys import write_keys
+from ledger.backup.manifest import note_beside
+from ledger.backup.place import BESIDE
+from ledger.backup.sessions import keep_sessions
+from ledger.broker.access import KEY_SUBJECTS
+from ledger.sessions.in_memory import MemorySessionStream
+from ledger.sessions.port import NewRecord
+from ledger.sessions.subjects import SessionKey
 from tests.backup.kept import backed_up, history, odd_events
 from tests.conftest import LoopThread
 
@@ -24,13 +32,24 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     directory = tmp_path_factory.mktemp("whole") / "b"
     loop = LoopThread()
     loop.run(backed_up([*history(28), *odd_events(29)], directory))
+    loop.run(with_what_is_beside(directory))
     loop.close()
     assert check_backup(directory).problems == []
     return directory
 
 
+async def with_what_is_beside(directory: Path) -> None:
+    """Keys of persons and words of sessions, as a node puts them there."""
+    words = MemorySessionStream()
+    assert await words.put([NewRecord(SessionKey("default", "user:ada", "s1").head(), b"{}", 0)])
+    await keep_sessions(words, directory)
+    write_keys(directory, {f"{KEY_SUBJECTS.removesuffix('>')}key.user:ada": b"a wrapped key"})
+    note_beside(directory, *BESIDE)
+
+
 def files_of(directory: Path) -> list[Path]:
-    return [directory / "manifest.json", *sorted((directory / "events").iterdir())]
+    beside = [path for path in directory.iterdir() if path.is_file() and path.name not in ("manifest.json", "lock")]
+    return [directory / "manifest.json", *sorted((directory / "events").iterdir()), *sorted(beside)]
 
 
 def is_found(whole: Path, damage: Damage) -> bool:
@@ -97,7 +116,7 @@ def test_any_removed_swapped_or_repeated_file_is_found(whole: Path, data: st.Dat
 async def test_every_damaged_file_is_named_and_the_whole_ones_are_not(whole: Path, tmp_path: Path) -> None:
     directory = tmp_path / "b"
     shutil.copytree(whole, directory)
-    _, first, second, third, _ = files_of(directory)
+    _, first, second, third, *_ = files_of(directory)
     first.write_bytes(b"")
     third.unlink()
     problems = check_backup(directory).problems
