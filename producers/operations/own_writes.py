@@ -85,10 +85,10 @@ class OwnWrites:
             self._note(writer, Written(position, position))
 
     def saw(self, position: int) -> None:
-        """Note that this task's reader has seen what is at a position: what they read next is no older."""
+        """Note that this task's reader has seen what is at a position: what they read or search next is no older."""
         writer = _writer.get()
         if writer is not None and self.of(writer).view < position:
-            self._note(writer, Written(position, 0))
+            self._note(writer, Written(position, position))
 
     def _note(self, writer: Writer, written: Written) -> None:
         for key in writer.remembered_as():

@@ -89,6 +89,20 @@ async def test_others_need_not_wait_for_what_is_not_about_their_item(door: Door,
     assert (await door.get(f"{K}/none", params=asked, headers=BOB)).status_code == 404
 
 
+async def test_who_was_shown_an_item_before_its_fold_searches_what_has_it_or_is_told(
+    door: Door, folding: threading.Event
+) -> None:
+    told = await saved_only(door, folding, PLAIN)
+    shown = await door.get(address(told["id"]), params={"min_position": told["position"]}, headers=BOB)
+    assert shown.status_code == 200, shown.text
+    asked: dict[str, Any] = {"q": "fix the lamp", "record": "false"}
+    early = await door.get(f"{K}/search", params={**asked, "wait": 0}, headers=BOB)
+    assert "vectors" in {lack["part"] for lack in early.json()["degraded"]}, early.text
+    folding.set()
+    found = (await door.get(f"{K}/search", params=asked, headers=BOB)).json()
+    assert (found["degraded"], found["results"][0]["id"]) == ([], told["id"])
+
+
 async def test_who_may_not_read_an_item_is_answered_as_if_there_were_none(door: Door, folding: threading.Event) -> None:
     told = await saved_only(door, folding, {**PLAIN, "scopes": ["user:alice"]})
     asked = {"min_position": told["position"], "wait": 0}
