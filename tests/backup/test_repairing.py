@@ -13,20 +13,28 @@ import pytest
 from kledger.contract.errors import BackupMismatch, NotRepairable, RestoreUnfinished
 from ledger.backup import repairing
 from ledger.backup.checking import check_backup
+from ledger.backup.keys import keep_keys, kept_keys
+from ledger.backup.place import BESIDE
 from ledger.backup.repairing import Damage, find_damage, repair
 from ledger.backup.restoring import restore
+from ledger.backup.sessions import check_sessions
 from ledger.backup.witnesses import SignedLog
 from ledger.backup.writing import back_up
 from ledger.broker.access import BrokerAccess
 from ledger.broker.server import EmbeddedServer
 from ledger.broker.stream_setup import ensure_stream
 from ledger.event import StoredEvent
+from ledger.privacy.vault_jetstream import JetStreamVault, ensure_keys_bucket
+from ledger.sessions.jetstream import JetStreamSessions, ensure_sessions_stream
+from ledger.sessions.port import NewRecord
+from ledger.sessions.subjects import SessionKey
 from ledger.store.jetstream import JetStreamLedger
 from tests.backup.kept import all_of, backed_up, history
 from tests.conftest import LoopThread, saved
 from tests.integrity.logs import ListedLedger, signed_log
 
 COUNT, IN_BACKUP = 120, 100
+MASTER = bytes(range(32))
 
 
 @pytest.fixture(scope="module")
@@ -108,6 +116,34 @@ async def test_a_lost_message_file_is_repaired_when_the_backup_has_all_of_it(who
         ledger = await JetStreamLedger.connect(access)
         assert (await back_up(ledger, whole / "all")).added == 0
         await ledger.close()
+
+
+async def test_the_new_backup_has_the_keys_of_persons_and_the_words_of_sessions(whole: Path, tmp_path: Path) -> None:
+    shutil.copytree(whole / "broker", tmp_path / "broker")
+    shutil.copytree(whole / "backup", tmp_path / "backup")
+    flip(messages(tmp_path / "broker"), 4)
+    async with broker(tmp_path / "broker") as access:
+        await ensure_keys_bucket(access)
+        vault = await JetStreamVault.open(access, MASTER)
+        for person in ("user:ada", "user:bob"):
+            await vault.obtain(person)
+        await keep_keys(vault.connection, tmp_path / "backup")
+        gone = await vault.destroy("user:bob", by="user:local", at="2026-03-05T12:00:00Z", receipt="r-1")
+        await ensure_sessions_stream(access)
+        words = SessionKey("default", "user:ada", "s1").scratchpad()
+        assert await JetStreamSessions(vault.connection).put([NewRecord(words, b"{}", 0)])
+        repaired = await repair(access, tmp_path / "backup", tmp_path / "new")
+        assert (await vault.look(["user:bob"]))["user:bob"] == gone
+        names = {subject.rpartition("KLEDGER_KEYS.")[2] for subject in kept_keys(tmp_path / "new")}
+        assert repaired.restored
+        await vault.close()
+    assert "key.user:ada" in names
+    assert "key.user:bob" not in names, "who was forgotten since the backup stays forgotten"
+    assert check_sessions(tmp_path / "new")
+    for name in BESIDE:
+        shutil.copytree(tmp_path / "new", tmp_path / name)
+        (tmp_path / name / name).unlink()
+        assert [problem.split()[0] for problem in check_backup(tmp_path / name).problems] == [name]
 
 
 async def test_events_lost_behind_the_backup_are_named_and_nothing_is_touched(whole: Path, tmp_path: Path) -> None:
