@@ -137,8 +137,8 @@ async def test_the_new_backup_has_the_keys_of_persons_and_the_words_of_sessions(
         names = {subject.rpartition("KLEDGER_KEYS.")[2] for subject in kept_keys(tmp_path / "new")}
         assert repaired.restored
         await vault.close()
-    assert "key.user:ada" in names
-    assert "key.user:bob" not in names, "who was forgotten since the backup stays forgotten"
+    assert "key.user=3Aada" in names
+    assert "key.user=3Abob" not in names, "who was forgotten since the backup stays forgotten"
     assert check_sessions(tmp_path / "new")
     for name in BESIDE:
         shutil.copytree(tmp_path / "new", tmp_path / name)
