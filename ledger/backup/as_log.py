@@ -1,4 +1,4 @@
-"""A backup as a log: its events are read from its files, each of which has to be the one that was named.
+"""A backup as a log: its events are read from its files, each of which has to be the one that the manifest names.
 
 So views are folded from a backup while a stream is filled from it. Whoever has compared the files with their digests,
 and the stream with the files, knows that this log and the stream are one.
@@ -8,48 +8,23 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections.abc import AsyncGenerator, Iterable
+from collections.abc import AsyncGenerator, Sequence
 from pathlib import Path
-from typing import NamedTuple
 
 import pyarrow as pa
 
 from kledger.contract.errors import LogGap
 from ledger.archive.event_file import events_in, events_of
-from ledger.backup.manifest import Manifest
+from ledger.backup.manifest import Segment
 from ledger.backup.writing import damaged
-from ledger.event import JsonObject, StoredEvent
-
-
-class BackupFile(NamedTuple):
-    """One file of a backup: the events from position `first` to `last`, and the SHA-256 of its bytes."""
-
-    file: str
-    first: int
-    last: int
-    sha256: str
-
-
-def files_of(manifest: Manifest) -> list[BackupFile]:
-    """The files of a backup, by position."""
-    return [BackupFile(one.file, one.first, one.last, one.sha256) for one in manifest.segments]
-
-
-def told(files: Iterable[BackupFile]) -> list[JsonObject]:
-    """Serialize files as JSON objects, for another process."""
-    return [one._asdict() for one in files]
-
-
-def read_told(documents: Iterable[JsonObject]) -> list[BackupFile]:
-    """Parse the output of `told`."""
-    return [BackupFile(**document) for document in documents]
+from ledger.event import StoredEvent
 
 
 class BackupLog:
     """See `stream.Log`; it ends where the last file does."""
 
-    def __init__(self, directory: Path, files: Iterable[BackupFile]) -> None:
-        self._directory, self._files = directory, list(files)
+    def __init__(self, directory: Path, files: Sequence[Segment]) -> None:
+        self._directory, self._files = directory, files
 
     @property
     def last(self) -> int:
@@ -59,7 +34,7 @@ class BackupLog:
     async def read(
         self, start: int = 1, *, follow: bool = False, batch: int = 1_000
     ) -> AsyncGenerator[list[StoredEvent], None]:
-        """See `stream.Log.read`. Raises BackupDamaged when a file is another one than was named."""
+        """See `stream.Log.read`. Raises BackupDamaged when a file is another one than the manifest names."""
         assert not follow  # nothing is ever added
         if start > self.last + 1:
             raise LogGap(f"the backup ends at position {self.last}", first=self.last + 1, last=start - 1)
@@ -71,7 +46,7 @@ class BackupLog:
                 yield events_in(rows.slice(at, batch))
 
 
-def _rows(directory: Path, file: BackupFile) -> pa.Table:
+def _rows(directory: Path, file: Segment) -> pa.Table:
     """The events of a file as columns. Raises BackupDamaged."""
     try:
         content = (directory / file.file).read_bytes()

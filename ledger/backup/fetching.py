@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import shutil
 import tempfile
 import time
@@ -15,10 +14,10 @@ from ledger.archive.event_file import file_digest
 from ledger.backup.address import is_in_store
 from ledger.backup.manifest import load, save
 from ledger.backup.opening import opened
-from ledger.backup.place import EVENTS, Directory, Place
+from ledger.backup.place import BESIDE, EVENTS, Directory, Place
+from ledger.backup.sessions import WORDS
 from ledger.backup.writing import Progress, damaged, silent
 
-_BESIDE = re.compile(r"keys\.json|sessions\.json|sessions-[0-9a-f]{16}\.words")
 FETCHED = "fetched-backup"
 """Where it is in the data directory that it is restored into, until the restore is done."""
 
@@ -73,8 +72,9 @@ def fetch(place: Place, directory: Path, progress: Progress = silent) -> None:
                 raise damaged(place, [f"{segment.file} was changed: its SHA-256 is another one"])
         progress(segment.last, manifest.position, segment.last / max(time.monotonic() - started, 1e-9))
     try:
-        for name in filter(_BESIDE.fullmatch, place.sizes()):
-            _bring(place, here, name)
+        for name in place.sizes():
+            if name in BESIDE or WORDS.fullmatch(name):
+                _bring(place, here, name)
     except FileNotFoundError as error:
         raise BackupMismatch(f"the backup in {place} was written to while it was fetched: run it again") from error
     save(here, manifest)  # as it was when the files were chosen

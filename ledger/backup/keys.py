@@ -19,6 +19,7 @@ from ledger.broker.access import KEY_SUBJECTS, KEYS_STREAM, BrokerAccess
 from ledger.broker.connection import BrokerConnection
 from ledger.event import JsonObject
 from ledger.privacy.vault_jetstream import ensure_keys_bucket, kept_subjects
+from ledger.privacy.vault_records import MASTER_MARK
 from ledger.wire.publication import EXPECTED, WRONG_LAST_SEQUENCE, error_code, error_of, parse_answer
 
 _PREFIX = KEY_SUBJECTS.removesuffix(">")
@@ -105,6 +106,11 @@ async def vault_holds(access: BrokerAccess, records: Records) -> bool:
 def by_name(records: Records) -> dict[str, bytes]:
     """Vault records by their names, as ledger/privacy/vault_records.py reads them."""
     return {subject.removeprefix(_PREFIX): record for subject, record in records.items()}
+
+
+def names_nobody(records: Records) -> bool:
+    """Whether a vault has no key and no tombstone: what is left is the fingerprint of the master key."""
+    return by_name(records).keys() <= {MASTER_MARK}
 
 
 async def _records(connection: BrokerConnection) -> Records:

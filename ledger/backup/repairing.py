@@ -10,18 +10,16 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import itertools
-import shutil
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from kledger.contract.errors import BackupMismatch, NotRepairable
+from ledger.backup.beside import keep_beside
 from ledger.backup.checking import intact, read_backup
-from ledger.backup.keys import keep_keys
-from ledger.backup.manifest import Manifest, note_beside, save, writing_to
-from ledger.backup.place import BESIDE, KEYS
+from ledger.backup.keys import kept_keys, names_nobody, write_keys
+from ledger.backup.manifest import Manifest, save, writing_to
 from ledger.backup.restoring import Restored, restore
-from ledger.backup.sessions import keep_sessions
 from ledger.backup.witnesses import SignedLog, Witness
 from ledger.backup.writing import BackupWriter, Progress, silent
 from ledger.broker.access import LEDGER_STREAM, BrokerAccess
@@ -188,12 +186,11 @@ async def _keep_beside(access: BrokerAccess, directory: Path, into: Path) -> Non
     connection = await BrokerConnection.open(access, "node", name="kledger-repair")
     try:
         await ensure_sessions_stream(access)
-        await keep_sessions(JetStreamSessions(connection), into)
-        if not await keep_keys(connection, into) and (directory / KEYS).exists():
-            shutil.copyfile(directory / KEYS, into / KEYS)
+        await keep_beside(connection, JetStreamSessions(connection), into)
+        if names_nobody(kept_keys(into)):
+            write_keys(into, kept_keys(directory))
     finally:
         await connection.close()
-    await asyncio.to_thread(note_beside, into, *BESIDE)
 
 
 def _refuse_unrecoverable(manifest: Manifest, damage: Damage, witness: Witness | None) -> None:

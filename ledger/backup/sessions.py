@@ -32,7 +32,8 @@ from ledger.sessions.port import NewRecord, Record, SessionStream
 from ledger.sessions.store import BATCH_BYTES, BATCH_RECORDS
 from ledger.sessions.subjects import SessionKey, key_of
 
-_FILE = re.compile(r"sessions-[0-9a-f]{16}\.words")
+WORDS = re.compile(r"sessions-[0-9a-f]{16}\.words")
+"""The name of a file with words."""
 _READ = 100
 _SCHEMA = pa.schema(
     [
@@ -75,7 +76,7 @@ def _put_in_place(place: Place, part: Path, count: int) -> None:
     about = {"format": 1, "file": fresh, "sha256": digest, "records": count}
     place.write(NAME, orjson.dumps(about, option=orjson.OPT_SORT_KEYS))
     for old in place.sizes():
-        if old != fresh and _FILE.fullmatch(old):
+        if old != fresh and WORDS.fullmatch(old):
             place.remove(old)
 
 
@@ -91,7 +92,7 @@ def check_sessions(where: Where) -> str | None:
     try:
         about: JsonObject = orjson.loads(raw)
         name = str(about["file"])
-        if about["format"] != 1 or orjson.dumps(about, option=orjson.OPT_SORT_KEYS) != raw or not _FILE.fullmatch(name):
+        if about["format"] != 1 or orjson.dumps(about, option=orjson.OPT_SORT_KEYS) != raw or not WORDS.fullmatch(name):
             raise ValueError("it is not what was written")
         with place.local(name) as path:
             if file_digest(path) != about["sha256"]:

@@ -93,21 +93,16 @@ class Eraser:
     async def keep_private(self, backup: str) -> JsonObject:
         """Copy the words of sessions and the vault to the backup at an address; the number of records of each.
 
-        No order is carried out meanwhile. The keys come last: whatever is sealed has its key there.
+        No order is carried out meanwhile.
         """
-        from ledger.backup.keys import keep_keys
-        from ledger.backup.manifest import note_beside
+        from ledger.backup.beside import keep_beside
         from ledger.backup.opening import opened
-        from ledger.backup.place import BESIDE
-        from ledger.backup.sessions import keep_sessions
 
         async with self.turn:
             with contextlib.ExitStack() as stack:
                 place = await asyncio.to_thread(stack.enter_context, opened(backup))
-                words = await keep_sessions(self.sessions.stream, place)
-                keys = await keep_keys(self.vault.connection, place)
-                await asyncio.to_thread(note_beside, place, *BESIDE)
-                return {"session_records": words, "keys": keys}
+                kept = await keep_beside(self.vault.connection, self.sessions.stream, place)
+                return {"session_records": kept.words, "keys": kept.keys}
 
     async def run(self) -> None:
         """Complete pending orders and those of other nodes, until cancelled."""

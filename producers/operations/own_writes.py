@@ -87,7 +87,7 @@ class OwnWrites:
     def saw(self, position: int) -> None:
         """Note that this task's reader has seen what is at a position: what they read or search next is no older."""
         writer = _writer.get()
-        if writer is not None and self.of(writer).view < position:
+        if writer is not None and self.of(writer).vectors < position:  # they may have judged something since
             self._note(writer, Written(position, position))
 
     def _note(self, writer: Writer, written: Written) -> None:

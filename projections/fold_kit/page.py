@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
-from typing import Any
+from functools import partial, wraps
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import duckdb
 
@@ -22,6 +22,8 @@ from projections.fold_kit.sql_text import among_numbers
 _MOST_NEWEST = 1_000
 """So many of the newest positions are kept while the matching rows are counted; more are sorted."""
 
+P = ParamSpec("P")
+T = TypeVar("T")
 Rows = Callable[[duckdb.DuckDBPyConnection, Sequence[int]], list[JsonObject]]
 """Reads the rows that were created at these positions, each with its `created_position`."""
 
@@ -65,6 +67,19 @@ def one_state(cursor: duckdb.DuckDBPyConnection) -> Iterator[None]:
         yield
     finally:
         cursor.execute("ROLLBACK")
+
+
+def in_one_state(
+    question: Callable[Concatenate[duckdb.DuckDBPyConnection, P], T],
+) -> Callable[Concatenate[duckdb.DuckDBPyConnection, P], T]:
+    """A question of several queries, asked on one state of the view."""
+
+    @wraps(question)
+    def asked(cursor: duckdb.DuckDBPyConnection, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        with one_state(cursor):
+            return question(cursor, *args, **kwargs)
+
+    return asked
 
 
 def page_of(

@@ -32,8 +32,8 @@ def unnamed_file(directory: Path) -> Path:
     return directory / f"view-{secrets.token_hex(8)}.duckdb"
 
 
-def name(path: Path) -> None:
-    """Make a whole file with such a name the live one, and remove all others."""
+def make_live(path: Path) -> None:
+    """Make a whole file that has such a name the live one, and remove all others."""
     live = next_file(path.parent)
     path.rename(live)
     point_to(live)

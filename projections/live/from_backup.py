@@ -12,27 +12,24 @@ import base64
 import contextlib
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
-import structlog
 import uvloop
 
 from kledger.contract.errors import LedgerError
-from ledger.backup.as_log import BackupFile, BackupLog, files_of, read_told, told
-from ledger.backup.keys import Records, by_name, kept_keys, vault_holds
+from ledger.backup.as_log import BackupLog
+from ledger.backup.keys import Records, by_name, kept_keys, names_nobody, vault_holds
 from ledger.backup.manifest import Manifest, load
 from ledger.broker.access import BrokerAccess
 from ledger.broker.subprocess_job import Progress, carry_out, in_own_process
 from ledger.event import JsonObject
 from ledger.privacy.keyring import Keyring
 from ledger.privacy.master_key import kept_master_key
-from ledger.privacy.vault_records import MASTER_MARK, KeptRecords
+from ledger.privacy.vault_records import KeptRecords
 from ledger.runtime.logs import log_to_stderr
-from projections.live.files import discard, name, unnamed_file
+from projections.live.files import discard, make_live, unnamed_file
 from projections.live.rebuild import folded_into
-
-log = structlog.get_logger(__name__)
 
 
 class NotFolded(Exception):
@@ -41,12 +38,11 @@ class NotFolded(Exception):
 
 @dataclass(slots=True)
 class ViewsOfBackup:
-    """Views that are being folded from a backup: these files of it, and these records of its vault."""
+    """Views that are being folded from a backup, with these records of its vault."""
 
-    files: list[BackupFile]
-    records: Records
     path: Path
-    folding: asyncio.Task[int] | NotFolded
+    folding: asyncio.Task[JsonObject] | NotFolded
+    records: Records = field(default_factory=dict)
     progress: Progress = lambda _done, _total, _rate: None
 
     async def put_in_place(self, access: BrokerAccess, manifest: Manifest, progress: Progress) -> None:
@@ -58,12 +54,12 @@ class ViewsOfBackup:
         if isinstance(self.folding, NotFolded):
             raise self.folding
         try:
-            position = await self.folding
-            if position != manifest.position or self.files != files_of(manifest):
+            folded = await self.folding
+            if folded["files"] != _digests(manifest):
                 raise NotFolded("the backup was written to while they were folded")
             if not await vault_holds(access, self.records):
                 raise NotFolded("the vault has other keys than the backup had when they were folded")
-            await asyncio.to_thread(name, self.path)
+            await asyncio.to_thread(make_live, self.path)
         except LedgerError as error:
             raise NotFolded(error.message) from error
         except OSError as error:
@@ -102,33 +98,36 @@ def _begun(directory: Path, data: Path, made: list[Path], path: Path, recall_day
         for folder in made:
             folder.mkdir(mode=0o700)
     except LedgerError as error:  # the check of the backup says more
-        return ViewsOfBackup([], {}, path, NotFolded(error.message))
+        return ViewsOfBackup(path, NotFolded(error.message))
     except NotFolded as reason:
-        return ViewsOfBackup([], {}, path, reason)
+        return ViewsOfBackup(path, reason)
     except OSError as error:
-        return ViewsOfBackup([], {}, path, NotFolded(f"no file can be made: {error.strerror or error}"))
+        return ViewsOfBackup(path, NotFolded(f"no file can be made: {error.strerror or error}"))
     order: JsonObject = {
         "directory": str(directory.absolute()),
-        "files": told(files_of(manifest)),
         "records": {key: base64.b64encode(record).decode() for key, record in by_name(records).items()},
         "master": master.hex(),
         "path": str(path.absolute()),
         "recall_days": recall_days,
     }
 
-    async def folded() -> int:
-        result = await in_own_process(
-            "projections.live.from_backup", order, lambda done, total, rate: views.progress(done, total, rate)
-        )
-        return int(result["position"])
+    def moving(done: int, total: int, rate: float) -> None:
+        views.progress(done, total, rate)
 
-    views = ViewsOfBackup(files_of(manifest), records, path, asyncio.create_task(folded()))
+    views = ViewsOfBackup(
+        path, asyncio.create_task(in_own_process("projections.live.from_backup", order, moving)), records
+    )
     return views
+
+
+def _digests(manifest: Manifest) -> list[str]:
+    """What the files of a backup are told by: the same digests are the same events."""
+    return [one.sha256 for one in manifest.segments]
 
 
 def _master_key(data: Path, records: Records) -> bytes:
     """The master key that opens the records; nothing where it is not needed. Raises WrongMasterKey, NotFolded."""
-    if not by_name(records).keys() - {MASTER_MARK}:
+    if names_nobody(records):
         return b""
     master = kept_master_key(data)
     if master is None:
@@ -137,21 +136,22 @@ def _master_key(data: Path, records: Records) -> bytes:
 
 
 async def _fold(order: JsonObject, progress: Progress) -> JsonObject:
-    backup, keyring = BackupLog(Path(order["directory"]), read_told(order["files"])), None
+    directory, keyring = Path(order["directory"]), None
+    manifest = load(directory)
     if order["master"]:
         records = {key: base64.b64decode(record) for key, record in order["records"].items()}
         vault = KeptRecords.opened(records, bytes.fromhex(order["master"]))
         keyring = Keyring.over(vault, asyncio.get_running_loop())
     folded = folded_into(
-        backup,
+        BackupLog(directory, manifest.segments),
         Path(order["path"]),
-        backup.last,
-        lambda at, rate: progress(at, backup.last, rate),
+        manifest.position,
+        lambda at, rate: progress(at, manifest.position, rate),
         keyring=keyring,
         recall_days=order["recall_days"],
     )
-    async with folded as (_, refused):
-        return {"position": backup.last, "refused": refused}
+    async with folded:
+        return {"files": _digests(manifest)}
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ from random import Random
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kledger.contract.errors import Forbidden
@@ -30,7 +30,7 @@ from projections.vectors.wire import Store
 from projections.views.knowledge import ask, listing
 from projections.views.knowledge.why import why_visible
 from projections.views.lineage.ask import links
-from tests.examples import tries
+from tests.examples import law, tries
 from tests.projections.histories import stored, view_of
 
 ENTITIES = ("user:a", "user:b", "agent:a", "team:t", "org:o", "department:f", OPERATOR)
@@ -124,12 +124,7 @@ def _point(said: Store) -> Point:
     return Point(*about, dense=ONES, sparse=TERMS, valid_from=said.valid_from, valid_to=said.valid_to)
 
 
-@settings(
-    max_examples=tries(25),
-    deadline=None,
-    phases=(Phase.explicit, Phase.generate),
-    suppress_health_check=[HealthCheck.function_scoped_fixture],
-)
+@law(25)
 @given(drawn=st.integers(0, 2**32).map(world))
 def test_views_and_vectors_show_what_the_model_says(store: EdgeStore, drawn: World) -> None:
     events, states = drawn.events, drawn.states

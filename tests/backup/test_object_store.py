@@ -323,5 +323,6 @@ def test_a_node_is_backed_up_there_and_restored_from_there(store: Store, tmp_pat
     records = json.loads(objects["node/one/keys.json"])["records"]
     assert not [name for name in records if name.startswith("key.")], "the key of who was forgotten is gone there"
     assert len([key for key in objects if key.endswith(".words")]) == 1
+    assert json.loads(objects["node/one/manifest.json"])["backup"]["beside"] == ["keys.json", "sessions.json"]
     ran = CliRunner().invoke(app, ["repair", "--from", THERE, "--data", str(new)])
     assert (ran.exit_code, "nothing to mend" in ran.stdout) == (0, True), ran.stderr

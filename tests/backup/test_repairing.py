@@ -20,7 +20,8 @@ from ledger.backup.restoring import restore
 from ledger.backup.sessions import check_sessions
 from ledger.backup.witnesses import SignedLog
 from ledger.backup.writing import back_up
-from ledger.broker.access import BrokerAccess
+from ledger.broker.access import KEYS_STREAM, BrokerAccess
+from ledger.broker.connection import BrokerConnection
 from ledger.broker.server import EmbeddedServer
 from ledger.broker.stream_setup import ensure_stream
 from ledger.event import StoredEvent
@@ -144,6 +145,29 @@ async def test_the_new_backup_has_the_keys_of_persons_and_the_words_of_sessions(
         shutil.copytree(tmp_path / "new", tmp_path / name)
         (tmp_path / name / name).unlink()
         assert [problem.split()[0] for problem in check_backup(tmp_path / name).problems] == [name]
+
+
+async def test_where_the_vault_is_gone_the_keys_are_those_of_the_backup(whole: Path, tmp_path: Path) -> None:
+    shutil.copytree(whole / "broker", tmp_path / "broker")
+    shutil.copytree(whole / "backup", tmp_path / "backup")
+    flip(messages(tmp_path / "broker"), 4)
+    async with broker(tmp_path / "broker") as access:
+        await ensure_keys_bucket(access)
+        vault = await JetStreamVault.open(access, MASTER)
+        secret = (await vault.obtain("user:ada")).witness.secret
+        await keep_keys(vault.connection, tmp_path / "backup")
+        await vault.close()
+        admin = await BrokerConnection.open(access, "admin", name="test")
+        await admin.api(f"STREAM.DELETE.{KEYS_STREAM}")
+        await admin.close()
+        await ensure_keys_bucket(access)
+        await (await JetStreamVault.open(access, MASTER)).close()  # as a node leaves it that was started meanwhile
+        assert (await repair(access, tmp_path / "backup", tmp_path / "new")).restored
+        vault = await JetStreamVault.open(access, MASTER)
+        assert (await vault.obtain("user:ada")).witness.secret == secret
+        await vault.close()
+    assert kept_keys(tmp_path / "new") == kept_keys(tmp_path / "backup")
+    assert (tmp_path / "new" / "keys.json").stat().st_mode & 0o077 == 0
 
 
 async def test_events_lost_behind_the_backup_are_named_and_nothing_is_touched(whole: Path, tmp_path: Path) -> None:

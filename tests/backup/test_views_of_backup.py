@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from kledger.contract.errors import BackupDamaged, LogGap, RestoreRefused
-from ledger.backup.as_log import BackupLog, files_of
+from ledger.backup.as_log import BackupLog
 from ledger.backup.checking import found_intact
 from ledger.backup.keys import keep_keys, restore_keys
 from ledger.backup.manifest import load
@@ -252,6 +252,8 @@ async def test_a_person_forgotten_meanwhile_is_in_no_view(target: BrokerAccess, 
 async def test_a_backup_that_goes_on_meanwhile_is_not_believed(target: BrokerAccess, tmp_path: Path) -> None:
     await backed_up(history(30), tmp_path / "b")
     async with views_of_backup(tmp_path / "b", tmp_path / "data") as views:
+        assert isinstance(views.folding, asyncio.Task)
+        await views.folding
         await backed_up(history(40), tmp_path / "b")
         manifest = await found_intact(tmp_path / "b")
         await restore(target, tmp_path / "b", manifest=manifest)
@@ -291,7 +293,7 @@ async def events_of(log: BackupLog, start: int = 1, batch: int = 7) -> list[Stor
 async def test_a_backup_is_read_as_the_log_that_it_is_of(tmp_path: Path) -> None:
     log = [*history(25), *odd_events(26)]
     await back_up(ListedLedger(log), tmp_path / "b", segment_events=10)
-    backup = BackupLog(tmp_path / "b", files_of(load(tmp_path / "b")))
+    backup = BackupLog(tmp_path / "b", load(tmp_path / "b").segments)
     for start in (1, 10, 11, 15, 31, 32):
         assert await events_of(backup, start) == log[start - 1 :]
     with pytest.raises(LogGap):

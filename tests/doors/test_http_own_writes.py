@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 from kledger.contract.errors import ViewBehind
+from kledger.contract.knowledge import Case
 from ledger.event import Appended, JsonObject, NewEvent
-from ledger.events.knowledge import KnowledgeRetired
+from ledger.events.knowledge import KnowledgeRated, KnowledgeRetired
 from producers.operations.own_writes import NOTHING, OwnWrites, Writer, Written, speaks
 from tests.doors.http_door import ALICE, BOB, Door, http_door, refusal
 
@@ -241,6 +242,15 @@ async def test_tokens_do_not_wait_for_each_other() -> None:
     own.appended([NewEvent(KnowledgeRetired(), "k", "user:mei", "o")], [Appended(7, "e")])
     assert own.of(Writer("a", ("agent:scribe",))).view == 7
     assert own.of(Writer("b", ("user:mei", "agent:scribe"))) == NOTHING
+
+
+async def test_what_was_seen_is_searched_also_by_who_has_judged_something_since() -> None:
+    own, reader = OwnWrites(), Writer("t", ("user:mei",))
+    speaks(reader)
+    own.appended([NewEvent(KnowledgeRated(verdict="helpful", case=Case()), "k", "user:mei", "o")], [Appended(9, "e")])
+    assert own.of(reader) == Written(9, 0)
+    own.saw(8)
+    assert own.of(reader) == Written(9, 8)
 
 
 WRITES: list[tuple[str, str, Any]] = [

@@ -211,6 +211,7 @@ def test_a_client_that_takes_no_answer_is_let_go(node: RunningNode) -> None:
     with connect(node) as connection:
         connection.sendall(ask * 40)
         until(lambda: _is_reset(connection), "the connection is closed")
+    assert "Traceback" not in node.said(), "what it had asked in advance is answered to nobody"
 
 
 def _is_reset(connection: socket.socket) -> bool:

@@ -6,7 +6,7 @@ import asyncio
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from kledger.contract.scopes import Caller
@@ -21,17 +21,12 @@ from projections.fold_kit.identities import Identities
 from projections.fold_kit.workbench import Workbench
 from projections.views.feedback.ask import judged_item, unjudged
 from projections.views.knowledge.ask import whole
-from tests.examples import tries
+from tests.examples import law as law_of
 from tests.projections.histories import histories, new_view, parts, rows, saved, state, stored, view_of
 
 EVERYBODY = Caller(reads_all=True)
 READERS = (EVERYBODY, Caller(), Caller(user="王"), Caller(agent="a"), Caller(org="x y"), Caller(team="t"))
-law = settings(
-    max_examples=tries(30),
-    deadline=None,
-    phases=(Phase.explicit, Phase.generate),
-    suppress_health_check=[HealthCheck.function_scoped_fixture],
-)
+law = law_of(30)
 
 
 @pytest.fixture(autouse=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ledger.event import StoredEvent
@@ -13,16 +13,11 @@ from ledger.store.parked import NONE_PARKED
 from projections.engine import batch, gate
 from projections.engine.batch import fold_batch
 from projections.engine.predecode import decode_ahead, fold_ahead, together
-from tests.examples import tries
+from tests.examples import law as law_of
 from tests.projections.histories import histories, new_view, parts, rows, saved, state, stored, view_of
 
 cuts = st.lists(st.integers(0, 100), max_size=5)
-law = settings(
-    max_examples=tries(30),
-    deadline=None,
-    phases=(Phase.explicit, Phase.generate),
-    suppress_health_check=[HealthCheck.function_scoped_fixture],
-)
+law = law_of(30)
 
 
 @pytest.fixture(autouse=True)

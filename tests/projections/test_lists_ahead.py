@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, Phase, event, given, settings
+from hypothesis import event, given
 from hypothesis import strategies as st
 
 from kledger.contract.memory import Memory
@@ -33,7 +33,7 @@ from projections.fold_kit.identities import Identities
 from projections.fold_kit.page import Page, Window
 from projections.fold_kit.workbench import Workbench
 from projections.views.knowledge.listing import Wanted, items
-from tests.examples import tries
+from tests.examples import law as law_of
 from tests.projections.histories import OWNERS, START_NS, histories, new_view, replace_position, saved, stored
 from tests.sealed_events import sealed_event
 
@@ -42,12 +42,7 @@ NOW = datetime.fromtimestamp(START_NS / 1e9, UTC) + timedelta(seconds=1)
 LATER = NOW + timedelta(days=3650)
 EVERYBODY = Caller(reads_all=True)
 READERS = (EVERYBODY, Caller(), Caller(user="王"), Caller(agent="a"), Caller(org="x y"), Caller(team="t"))
-law = settings(
-    max_examples=tries(60),
-    deadline=None,
-    phases=(Phase.explicit, Phase.generate),
-    suppress_health_check=[HealthCheck.function_scoped_fixture],
-)
+law = law_of(60)
 
 
 @pytest.fixture(autouse=True)

@@ -13,7 +13,7 @@ from kledger.contract.scopes import Caller
 from kledger.contract.words import ItemLayer, ItemSort, MemoryConcern
 from ledger.event import JsonObject
 from projections.fold_kit.named_rows import named_rows
-from projections.fold_kit.page import Page, Selection, Window, one_state, page_in
+from projections.fold_kit.page import Page, Selection, Window, in_one_state, page_in
 from projections.fold_kit.sql_text import among, among_numbers, text
 from projections.views.knowledge.ask import ITEM_COLUMNS, item_of, microseconds, rows_created_at, seen_by
 from projections.views.knowledge.layers import layer_in
@@ -55,21 +55,6 @@ class Wanted:
     concern: MemoryConcern | None = None
 
 
-def items(
-    cursor: duckdb.DuckDBPyConnection,
-    org: str,
-    caller: Caller,
-    wanted: Wanted,
-    window: Window,
-    as_of: int | None = None,
-    moment: datetime | None = None,
-    sort: ItemSort = "newest",
-) -> Page:
-    """A page of the items that the caller sees."""
-    with one_state(cursor):
-        return items_in(cursor, org, caller, wanted, window, as_of, moment, sort)
-
-
 def items_in(
     cursor: duckdb.DuckDBPyConnection,
     org: str,
@@ -80,7 +65,7 @@ def items_in(
     moment: datetime | None = None,
     sort: ItemSort = "newest",
 ) -> Page:
-    """The same, in the state of the view that whoever asks has begun."""
+    """A page of the items that the caller sees, in the state of the view that whoever asks has begun."""
     selection = selected(cursor, org, caller, wanted, as_of, moment)
     if as_of is None and wanted.since is None and wanted.until is None and sort in ("newest", "oldest"):
         table, holds = _NOW
@@ -88,6 +73,10 @@ def items_in(
     rows = rows_created_at if as_of is None else partial(_rows_at, as_of)
     page = page_in(cursor, selection, window, rows, _ORDERS[sort])
     return replace(page, results=[in_list(row, wanted) for row in page.results])
+
+
+items = in_one_state(items_in)
+"""The same, in a state of its own."""
 
 
 def in_list(row: JsonObject, wanted: Wanted) -> JsonObject:
