@@ -45,6 +45,9 @@ CHECKPOINT_EVERY_EVENTS = 200_000
 _LONGEST_PAUSE = 5.0
 # The longest delay of events that no reader waits for, so that several are folded at once.
 _REST_SECONDS = 0.1
+# While analysts' statements have the memory that the fold needs: how often it is tried, and for how long unreported.
+_TRIES_AGAIN_SECONDS = 0.05
+_STARVES_SECONDS = 10.0
 # While readers wait and events come faster than they are folded: pause for as long as the last fold took, up to this.
 _BREATH_SECONDS = 0.008
 
@@ -61,6 +64,7 @@ class Projector:
         self._parser = Parser()
         self._pauses = 0  # begun and ended ones: odd during one
         self._since_checkpoint = 0
+        self._starving_since: float | None = None
         self._outage = Outage("folding pauses", "folding goes on", log)
         self.trouble: LedgerError | None = None
         """Why the view does not move at present; None while it does."""
@@ -85,7 +89,7 @@ class Projector:
                         batch = await gathered(arriving, self._view, BATCH, self._decode)
                         began = time.monotonic()
                         await self._fold(batch)
-                        self.trouble, pause = None, 0.05
+                        self.trouble, self._starving_since, pause = None, None, 0.05
                         self._outage.over(position=self._view.position)
                         seconds = time.monotonic() - began
                         self.folded(batch.events, seconds)
@@ -125,7 +129,10 @@ class Projector:
                 await self._checkpoint(instance)
 
     async def _recover(self, position: int, error: Exception) -> LedgerError | None:
-        """Reopen the file or park the event. None when folding may go on at once, else the error to report."""
+        """Wait for memory, reopen the file or park the event. None when folding may go on, else the error to report."""
+        if isinstance(error, duckdb.OutOfMemoryException) and self._starves_briefly():
+            await asyncio.sleep(_TRIES_AGAIN_SECONDS)
+            return None
         if not isinstance(error, duckdb.FatalException) or self.reopen is None:
             return await self._park_or_report(position, error)
         async with self._turn:
@@ -134,6 +141,12 @@ class Projector:
             except (duckdb.Error, LedgerError, OSError) as failure:
                 return _unfoldable(position, failure)
         return None
+
+    def _starves_briefly(self) -> bool:
+        """Whether the fold has had no memory only for a while: an analyst's statement that takes it all ends soon."""
+        now = time.monotonic()
+        self._starving_since = now if self._starving_since is None else self._starving_since
+        return now - self._starving_since < _STARVES_SECONDS
 
     async def _park_or_report(self, position: int, error: Exception) -> LedgerError | None:
         """None when the event that could not be folded is parked, else the error to report."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import os
 import subprocess
@@ -21,7 +20,7 @@ from ledger.broker.stream_setup import ensure_stream
 from ledger.store.jetstream import JetStreamLedger
 from tests.conftest import saved
 from tests.journeys.running_node import assert_found, assert_kept_once, caught_up, items, result_of, running, until
-from tests.patience import PATIENCE
+from tests.patience import comes_true
 
 
 @contextmanager
@@ -63,15 +62,11 @@ async def test_a_broker_without_room_says_so_keeps_what_it_acknowledged_and_goes
                 kept = await ledger.append(saved(f"item-{number}", content="x" * 30_000))
                 acknowledged[kept.position] = f"item-{number}"
         assert 1 < len(acknowledged) < 20
-        async with asyncio.timeout(PATIENCE):
-            while server.trouble is None:  # noqa: ASYNC110  # the server's log is what is waited for
-                await asyncio.sleep(0.02)
+        await comes_true(lambda: server.trouble is not None)
         with pytest.raises(BrokerUnavailable, match=r"its disk is full\. Nothing is kept until there are 4 MiB free"):
             await ledger.append(saved("meanwhile"))
         ballast.unlink()
-        async with asyncio.timeout(PATIENCE):
-            while server.trouble is not None or server.restarts == 0:  # noqa: ASYNC110  # as above
-                await asyncio.sleep(0.02)
+        await comes_true(lambda: server.trouble is None and server.restarts > 0)
         after = await ledger.append(saved("after"))
         read = [event async for events in ledger.read() for event in events]
         assert [event.position for event in read] == list(range(1, after.position + 1))

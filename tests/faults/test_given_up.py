@@ -19,12 +19,13 @@ from ledger.store.in_memory import MemoryLedger
 from projections.analysts.quack import load_extensions
 from projections.engine import view as views
 from projections.engine.duckdb import open_view
+from projections.engine.parking import fold_strictly
 from projections.engine.view import Instance, View
 from projections.live import projector as runner
 from projections.live import view_file
 from projections.live.projector import Projector
 from projections.live.view_file import LiveFiles
-from tests.patience import PATIENCE
+from tests.patience import PATIENCE, comes_true
 from tests.projections.histories import saved
 
 
@@ -156,3 +157,48 @@ async def test_who_asks_is_told_when_the_view_cannot_answer_for_long(monkeypatch
         await view.ask(question)
     assert not view.instance.in_use
     view.close()
+
+
+@asynccontextmanager
+async def starving(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[tuple[MemoryLedger, View, Projector, list[bool]]]:
+    """A fold that has no memory for as long as the last of the list is true; each try adds it once more."""
+    tries = [True]
+    fold = fold_strictly
+
+    def fold_with_what_is_left(*arguments: Any) -> Any:
+        tries.append(tries[-1])
+        if tries[-1]:
+            raise duckdb.OutOfMemoryException("Out of Memory Error: failed to allocate data")
+        return fold(*arguments)
+
+    monkeypatch.setattr(runner, "fold_strictly", fold_with_what_is_left)
+    ledger, view = MemoryLedger(), View(Instance(open_view(None)))
+    projector = Projector(ledger, view)
+    folding = asyncio.create_task(projector.run())
+    await ledger.append(saved("while it starves"))
+    yield ledger, view, projector, tries
+    folding.cancel()
+    await asyncio.gather(folding, return_exceptions=True)
+    projector.close()
+    view.close()
+
+
+async def test_a_fold_without_memory_for_a_moment_is_no_trouble_of_the_node(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with starving(monkeypatch) as (_, view, projector, tries):
+        await comes_true(lambda: len(tries) > 5)
+        assert projector.trouble is None
+        assert view.position == 0
+        tries.append(False)
+        await view.wait_for(1, PATIENCE)
+        assert await view.ask(items) == ["while it starves"]
+        assert projector.trouble is None
+
+
+async def test_a_fold_without_memory_for_long_is_reported_until_it_has_some(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(runner, "_STARVES_SECONDS", 0.0)
+    async with starving(monkeypatch) as (_, view, projector, tries):
+        await comes_true(lambda: projector.trouble is not None)
+        assert "Out of Memory" in str(projector.trouble)
+        tries.append(False)
+        await view.wait_for(1, PATIENCE)
+        await comes_true(lambda: projector.trouble is None)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import shutil
 import sys
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
@@ -22,7 +22,7 @@ from ledger.store.in_memory import MemoryLedger
 from ledger.store.jetstream import JetStreamLedger
 from tests.conftest import saved
 from tests.integrity.logs import ListedLedger, event, signed_log
-from tests.patience import PATIENCE
+from tests.patience import PATIENCE, comes_true
 
 
 @asynccontextmanager
@@ -38,12 +38,6 @@ async def at_work(notary: Notary) -> AsyncIterator[Notary]:
         await notary.close()
 
 
-async def until(holds: Callable[[], object]) -> None:
-    async with asyncio.timeout(PATIENCE):
-        while not holds():  # noqa: ASYNC110  # what is waited for tells nobody
-            await asyncio.sleep(0.005)
-
-
 async def chain_of(ledger: JetStreamLedger | MemoryLedger) -> Chain:
     return Chain.empty().extended([leaf_hash(one) async for part in ledger.read() for one in part])
 
@@ -56,7 +50,7 @@ async def test_every_so_many_events_and_at_the_end_a_checkpoint_is_signed(
     async with at_work(
         Notary(jetstream_ledger, files, every_events=1_000, every_seconds=60, look_seconds=0.02)
     ) as notary:
-        await until(lambda: notary.certified and notary.certified.position >= 2_000)
+        await comes_true(lambda: notary.certified and notary.certified.position >= 2_000)
         await jetstream_ledger.append(saved("late"))
     signed = read_checkpoints(files.checkpoints)
     # The first round also signs what it comes to, unless it takes so long that it ends before; the last is at the stop.
@@ -73,9 +67,9 @@ async def test_what_is_new_is_signed_after_a_time_and_nothing_is_signed_twice(
     files = NotaryFiles.of(tmp_path)
     await memory_ledger.append(saved("a"))
     async with at_work(Notary(memory_ledger, files, every_seconds=0.05, look_seconds=0.01)) as notary:
-        await until(lambda: notary.certified)
+        await comes_true(lambda: notary.certified)
         await memory_ledger.append(saved("b"))
-        await until(lambda: notary.certified and notary.certified.position == 2)
+        await comes_true(lambda: notary.certified and notary.certified.position == 2)
         await asyncio.sleep(0.15)
     assert [one.position for one in read_checkpoints(files.checkpoints)] == [1, 2]
 
@@ -87,7 +81,7 @@ async def test_whoever_asks_for_a_signature_does_not_wait_for_the_time(
     async with at_work(
         Notary(memory_ledger, NotaryFiles.of(tmp_path), every_seconds=3_600, look_seconds=3_600)
     ) as notary:
-        await until(lambda: notary._chain is not None)
+        await comes_true(lambda: notary._chain is not None)
         assert (await notary.certify(1, timeout=5)).position == 1
         assert (await notary.chain_at(1)) == await chain_of(memory_ledger)
         with pytest.raises(NotCertified, match="position 9"):
@@ -101,7 +95,7 @@ async def test_after_a_kill_the_chain_goes_on_from_what_was_signed(
     files = NotaryFiles.of(tmp_path)
     await memory_ledger.append_many([saved(f"i{at}") for at in range(40)])
     async with at_work(Notary(memory_ledger, files, every_events=10, look_seconds=0.01)) as notary:
-        await until(lambda: notary.certified and notary.certified.position == 40)
+        await comes_true(lambda: notary.certified and notary.certified.position == 40)
     content = files.leaves.path.read_bytes()
     if left == "no leaves":
         files.leaves.path.unlink()
@@ -158,7 +152,7 @@ async def test_a_log_that_is_changed_while_the_notary_runs_is_not_signed_on(tmp_
     files = NotaryFiles.of(tmp_path)
     notary = Notary(ledger, files, look_seconds=0.01, every_seconds=0.01)
     running = asyncio.create_task(notary.run())
-    await until(lambda: notary.certified and notary.certified.position == 5)
+    await comes_true(lambda: notary.certified and notary.certified.position == 5)
     ledger.events = [event(100 + at) for at in range(8)]  # another log, which has grown further
     async with asyncio.timeout(PATIENCE):
         await running
@@ -191,12 +185,12 @@ async def test_a_command_gets_every_checkpoint_and_one_that_fails_gets_them_late
     hook = CheckpointHook(f"{sys.executable} '{script}' ; rm -rf /nothing")
     await memory_ledger.append(saved("a"))
     async with at_work(Notary(memory_ledger, files, hook=hook, every_seconds=0.02, look_seconds=0.01)) as notary:
-        await until(lambda: hook.trouble)
+        await comes_true(lambda: hook.trouble)
         assert "nobody there" in str(notary.status()["hook"])
         there.touch()
         await memory_ledger.append(saved("b"))
-        await until(lambda: notary.certified and notary.certified.position == 2)
-        await until(lambda: received.exists() and hook.trouble is None)
+        await comes_true(lambda: notary.certified and notary.certified.position == 2)
+        await comes_true(lambda: received.exists() and hook.trouble is None)
     assert received.read_bytes() == files.checkpoints.read_bytes()
 
 
@@ -207,7 +201,7 @@ async def test_a_hook_that_hangs_or_is_not_there_stops_nobody(memory_ledger: Mem
     for number, (hook, why) in enumerate([(hanging, "did not end"), (absent, "cannot be started")]):
         files = NotaryFiles.of(tmp_path / str(number))
         async with at_work(Notary(memory_ledger, files, hook=hook, every_seconds=0.02, look_seconds=0.01)) as notary:
-            await until(lambda hook=hook: hook.trouble)  # type: ignore[misc]
+            await comes_true(lambda hook=hook: hook.trouble)  # type: ignore[misc]
             assert notary.trouble is None
             assert why in str(hook.trouble)
     for command in ("", "an 'open quote"):

@@ -23,7 +23,7 @@ from ledger.event import NewEvent
 from ledger.store.jetstream import JetStreamLedger
 from ledger.store.pull_consumer import Delivery
 from ledger.wire.publication import error_code
-from tests.patience import PATIENCE
+from tests.patience import PATIENCE, comes_true
 
 Make = Callable[..., NewEvent]
 
@@ -47,12 +47,6 @@ def holds(kept: Sized, count: int) -> bool:
 
 def restarted(server: EmbeddedServer, times: int) -> bool:
     return server.restarts == times
-
-
-async def until(condition: Callable[[], bool], timeout: float = PATIENCE) -> None:
-    async with asyncio.timeout(timeout):
-        while not condition():  # noqa: ASYNC110  # what is waited for is another process
-            await asyncio.sleep(0.01)
 
 
 async def test_acknowledged_events_survive_kill_9_and_a_following_reader_goes_on_without_gap_or_double(
@@ -82,17 +76,17 @@ async def test_acknowledged_events_survive_kill_9_and_a_following_reader_goes_on
     writers = [asyncio.create_task(write(n)) for n in range(4)]
     for kills in range(1, 4):
         goal = len(acknowledged) + 150
-        await until(partial(holds, acknowledged, goal))
+        await comes_true(partial(holds, acknowledged, goal))
         pid = own_server.pid
         assert pid is not None
         os.kill(pid, signal.SIGKILL)
-        await until(partial(restarted, own_server, kills))
+        await comes_true(partial(restarted, own_server, kills))
     goal = len(acknowledged) + 150
-    await until(partial(holds, acknowledged, goal))
+    await comes_true(partial(holds, acknowledged, goal))
     stopping.set()
     await asyncio.gather(*writers)
     head = await ledger.head()
-    await until(lambda: bool(seen) and seen[-1][0] >= head.position)
+    await comes_true(lambda: bool(seen) and seen[-1][0] >= head.position)
     reader.cancel()
     await asyncio.wait([reader])
     assert [position for position, _ in seen] == list(range(1, head.position + 1))

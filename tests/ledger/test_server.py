@@ -24,16 +24,10 @@ from ledger.broker.server_config import Cluster, find_binary
 from ledger.broker.stream_setup import ensure_stream
 from ledger.event import NewEvent
 from ledger.store.jetstream import JetStreamLedger
-from tests.patience import PATIENCE
+from tests.patience import comes_true
 
 Make = Callable[..., NewEvent]
 ROOT = Path(__file__).resolve().parents[2]
-
-
-async def until(holds: Callable[[], bool], timeout: float = PATIENCE) -> None:
-    async with asyncio.timeout(timeout):
-        while not holds():  # noqa: ASYNC110  # what is waited for is another process
-            await asyncio.sleep(0.01)
 
 
 def restarted(server: EmbeddedServer, times: int) -> bool:
@@ -116,7 +110,7 @@ async def test_a_killed_server_is_started_again_at_the_same_address(broker_direc
         pid = server.pid
         assert pid is not None
         os.kill(pid, signal.SIGKILL)
-        await until(partial(restarted, server, restarts))
+        await comes_true(partial(restarted, server, restarts))
         assert server.pid != pid
         connection = await BrokerConnection.open(access, "admin")
         await connection.close()
@@ -239,7 +233,7 @@ async def test_after_kill_9_of_the_node_a_new_one_starts_on_the_same_directory(b
     server = EmbeddedServer(broker_directory)
     await server.start()
     assert server.pid != left_over
-    await until(lambda: not alive(left_over))
+    await comes_true(lambda: not alive(left_over))
     await server.stop()
 
 
@@ -252,7 +246,7 @@ async def test_a_left_over_server_is_stopped_even_where_it_does_not_die_with_its
     await first.stop()
     orphan = subprocess.Popen([str(find_binary()), "-c", str(config), "-P", str(pid_file)], start_new_session=True)
     try:
-        await until(pid_file.exists)
+        await comes_true(pid_file.exists)
         server = EmbeddedServer(broker_directory)
         await server.start()
         assert orphan.wait(timeout=10) is not None
