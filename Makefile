@@ -13,6 +13,15 @@ PYTHON ?= $(shell for candidate in python3 python3.13 python3.12 python3.11; do 
 	then echo $$candidate; break; fi; done)
 PIP := "$(PY)" -m pip --disable-pip-version-check --quiet --quiet
 ARGS ?=
+# How far pip is, a line for every 20 packages; all that it said where it failed.
+define SHOWN
+/^Collecting / { if (++n % 20 == 0 || n == all) { print "  " n " of " all " packages are here"; fflush() } }
+/^Installing collected / { print "  installing them ..."; fflush() }
+/^ended / { code = $$2; next }
+{ said = said $$0 "\n" }
+END { if (code) printf "%s", said; exit code }
+endef
+export SHOWN
 # What Python compiled is kept, also where the environment says otherwise: nodes and commands are processes, hundreds in
 # a run of the tests, and compiling anew is a fifth of a second for each.
 unexport PYTHONDONTWRITEBYTECODE
@@ -34,7 +43,8 @@ $(STAMP): pyproject.toml requirements.lock
 	@echo "Setting up $(VENV) (about a minute, once) ..."
 	@"$(PYTHON)" -m venv "$(VENV)" || { \
 		echo "The venv module of Python is missing; on Debian and Ubuntu: apt install python3-venv" >&2; exit 1; }
-	@$(PIP) install --require-hashes --no-deps -r requirements.lock
+	@{ "$(PY)" -m pip --disable-pip-version-check --no-color install --progress-bar off --require-hashes --no-deps \
+		-r requirements.lock 2>&1; echo "ended $$?"; } | awk -v all="$$(grep -c '==' requirements.lock)" "$$SHOWN"
 	@$(PIP) install --no-deps --no-build-isolation --editable .
 	@"$(PY)" -m pip --disable-pip-version-check check
 	@touch "$@"

@@ -127,6 +127,10 @@ class BrokerMisconfigured(LedgerError):
     """The broker answers, but not as the ledger needs it: binary, port, rights or stream settings."""
 
 
+class NodeMisconfigured(LedgerError):
+    """The node cannot work with its settings: an address, its data directory, its tokens file or its roles."""
+
+
 class LogGap(LedgerError):
     """Positions are missing between what was read and what came next: folding stops."""
 

@@ -28,8 +28,8 @@ class StoreAddress:
         if not text.startswith(SCHEME) or not _BUCKET.fullmatch(bucket) or odd:
             raise InvalidPayload(
                 f"into {text[:200]!r} names no place in an object store: write {SCHEME}BUCKET or "
-                f"{SCHEME}BUCKET/PREFIX; keys and server are told in the variables AWS_ACCESS_KEY_ID, "
-                "AWS_SECRET_ACCESS_KEY and AWS_ENDPOINT_URL_S3",
+                f"{SCHEME}BUCKET/PREFIX; a bucket's name has 3 to 63 of a-z, 0-9, . and -; keys and server are told in "
+                "the variables AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_ENDPOINT_URL_S3",
                 errors=[{"field": "into", "reason": "is not s3://BUCKET/PREFIX"}],
             )
         return cls(bucket, "/".join(parts))

@@ -38,11 +38,13 @@ _SAID: Mapping[Reason, tuple[str, ...]] = {
     "no_rights": ("ACCESS_DENIED", "INVALID_ACCESS_KEY", "SIGNATURE", "TOKEN", "CREDENTIALS", "HTTP status 403"),
     "no_connection": ("NETWORK_CONNECTION", "TIMEOUT", "SLOW_DOWN", "UNAVAILABLE", "INTERNAL_FAILURE"),
 }
+_WHERE = "in the environment of what reaches it: of the node for its backup, of the command for all else"
 _ADVICE: Mapping[Reason, str] = {
     "no_bucket": "create the bucket, or correct the address",
     "no_rights": "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY have to be those of somebody who may list, read, write "
-    "and remove objects there",
-    "no_connection": "see that the server can be reached, and run it again: it goes on where it ended",
+    f"and remove objects there, {_WHERE}",
+    "no_connection": f"see that the server can be reached, and run it again: it goes on where it ended; AWS_REGION and "
+    f"AWS_ENDPOINT_URL_S3 count {_WHERE}",
     "failed": "what is there is whole; run it again",
 }
 

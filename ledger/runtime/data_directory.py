@@ -8,7 +8,7 @@ from pathlib import Path
 
 import structlog
 
-from kledger.contract.errors import BrokerMisconfigured, InvalidPayload
+from kledger.contract.errors import InvalidPayload, NodeMisconfigured
 from ledger.runtime.private import UMASK
 from ledger.runtime.whole_file import check_directory_place
 
@@ -24,15 +24,15 @@ _OUR_FILES = ("node.lock", "tokens.json", "tokens.json.lock")
 def prepare_data_directory(data: Path) -> None:
     """Create the data directory, or restrict it and the ledger's files in it to its owner.
 
-    Raises BrokerMisconfigured when it cannot be created, also where its parent directory is missing.
+    Raises NodeMisconfigured when it cannot be created, also where its parent directory is missing.
     """
     try:
         check_directory_place(data)
         data.mkdir(exist_ok=True, mode=0o700)
     except InvalidPayload as error:
-        raise BrokerMisconfigured(f"{error.message}; choose another data directory with --data") from error
+        raise NodeMisconfigured(f"{error.message}; choose another data directory with --data") from error
     except OSError as error:
-        raise BrokerMisconfigured(
+        raise NodeMisconfigured(
             f"the data directory {data} cannot be made ({error.strerror or error}): choose another with --data"
         ) from error
     narrowed = 0

@@ -28,7 +28,7 @@ class TokenBook:
     """The tokens of one node; thread-safe.
 
     `always` requires a token even where the file has none: for a node that other machines can reach.
-    Raises BrokerMisconfigured when the file cannot be read at the start.
+    Raises NodeMisconfigured when the file cannot be read at the start.
     """
 
     def __init__(self, path: Path | None, *, always: bool = False) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from kledger.contract.errors import BrokerMisconfigured, LedgerError
+from kledger.contract.errors import LedgerError, NodeMisconfigured
 from ledger.runtime.data_directory import is_data_directory
 from producers.access.book import TokenBook
 from producers.access.tokens import tokens_file
@@ -14,13 +14,13 @@ LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
 def tokens_for(data: Path, host: str) -> TokenBook:
-    """The tokens of the node on `data`. Raises BrokerMisconfigured without tokens on another address than loopback."""
+    """The tokens of the node on `data`. Raises NodeMisconfigured without tokens on another address than loopback."""
     outside = host not in LOOPBACK
     path = tokens_file(data)
     book = TokenBook(path, always=outside)
     if outside and not book.known:
         new = "" if is_data_directory(data) else " --new"
-        raise BrokerMisconfigured(
+        raise NodeMisconfigured(
             f"a node without tokens serves loopback only, not {host}: make one first, with "
             f"kledger token create --data {data} --role operator{new}, and put a proxy with TLS in front"
         )

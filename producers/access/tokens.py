@@ -22,7 +22,7 @@ from typing import Literal
 import orjson
 from pydantic import TypeAdapter, ValidationError
 
-from kledger.contract.errors import BrokerMisconfigured, IllegalState, InvalidPayload, UnknownReference
+from kledger.contract.errors import IllegalState, InvalidPayload, NodeMisconfigured, UnknownReference
 from kledger.contract.words import TokenRole
 from ledger.broker.server_config import write_private
 from ledger.runtime.whole_file import check_directory_place
@@ -75,14 +75,14 @@ def tokens_file(data: Path) -> Path:
 
 
 def read_records(path: Path) -> list[TokenRecord]:
-    """The records of a file; none when there is no file. Raises BrokerMisconfigured when it cannot be read."""
+    """The records of a file; none when there is no file. Raises NodeMisconfigured when it cannot be read."""
     try:
         document = orjson.loads(path.read_bytes())
         return _RECORDS.validate_python(document["tokens"], strict=False)
     except FileNotFoundError:
         return []
     except (OSError, orjson.JSONDecodeError, ValidationError, KeyError, TypeError) as error:
-        raise BrokerMisconfigured(
+        raise NodeMisconfigured(
             f"the tokens in {path} cannot be read ({type(error).__name__}): restore the file, or remove it and "
             "create the tokens anew"
         ) from error

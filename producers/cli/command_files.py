@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, MutableMapping
+import re
+from collections.abc import Iterator, Mapping, MutableMapping
 from importlib import import_module
 from typing import Any
 
@@ -48,6 +49,10 @@ FILES: tuple[tuple[str, tuple[str, ...]], ...] = (
 FILE_OF = {name: file for file, names in FILES for name in names}
 
 
+# What the help would take for markup, and leave out: a default in brackets that begins with a letter.
+_TAG = re.compile(r"(?<!\\)\[(?=[a-z#/@])")
+
+
 class _Loading(MutableMapping[str, Any]):
     """The commands by name. The names are known; a command is there once its file is loaded."""
 
@@ -89,7 +94,18 @@ def commands_of(file: str) -> dict[str, Any]:
     for each in _with_groups(own):
         for command in each.registered_commands:
             command.help = with_example(command.callback.__doc__ if command.callback else None)
-    return {**typer.main.get_group(own).commands}
+    commands = {**typer.main.get_group(own).commands}
+    for each in _with_commands(commands):
+        for parameter in each.params:
+            if said := getattr(parameter, "help", None):
+                parameter.help = _TAG.sub(r"\\[", said)
+    return commands
+
+
+def _with_commands(commands: Mapping[str, Any]) -> Iterator[Any]:
+    for each in commands.values():
+        yield each
+        yield from _with_commands(getattr(each, "commands", {}))
 
 
 def _with_groups(commands: typer.Typer) -> Iterator[typer.Typer]:

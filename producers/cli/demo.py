@@ -27,7 +27,7 @@ import typer
 from producers.cli.encoding import degrade
 from producers.cli.session import NO_NODE
 
-READY_WITHIN = 30.0  # seconds
+READY_WITHIN = 120.0  # seconds
 STOPPED_WITHIN = 15.0
 ITEM = "night-deploys"
 TRACE = "trace-release-44"
@@ -40,7 +40,7 @@ def _kledger() -> list[str]:
 
 
 class NodeGone(Exception):
-    """The node of the demonstration did not start, or ended by itself, or ended with an error."""
+    """The node of the demonstration did not start, or ended by itself, or ended with an error: its text says which."""
 
 
 @dataclass
@@ -68,7 +68,7 @@ class Demo:
         )
         typer.echo("\n".join(line.rstrip() for line in process.stdout.splitlines()))
         if process.returncode == NO_NODE:
-            raise NodeGone
+            raise NodeGone("the node did not answer any more")
         if process.returncode != 0:
             self.miss(f"kledger {arguments[0]} exited with {process.returncode}")
         output = " ".join(process.stdout.split())
@@ -151,14 +151,23 @@ def _node(data: Path, http: str, log: Path) -> Iterator[None]:
     lines: queue.Queue[str | None] = queue.Queue()
     threading.Thread(target=_read, args=(process, lines), daemon=True).start()
     try:
-        ready = _first_line(lines)
+        try:
+            ready = lines.get(timeout=READY_WITHIN)
+        except queue.Empty:
+            raise NodeGone(
+                f"the node was not ready within {READY_WITHIN:g} s: is the machine busy with other work?"
+            ) from None
         if ready is None:
-            raise NodeGone
+            raise NodeGone("the node ended before it was ready")
         typer.echo(ready)
         yield
         process.send_signal(signal.SIGTERM)
-        if process.wait(STOPPED_WITHIN) != 0:
-            raise NodeGone
+        try:
+            code = process.wait(STOPPED_WITHIN)
+        except subprocess.TimeoutExpired:
+            raise NodeGone(f"the node did not stop within {STOPPED_WITHIN:g} s") from None
+        if code != 0:
+            raise NodeGone(f"the node ended with {code}")
     finally:
         if process.poll() is None:
             process.kill()
@@ -171,13 +180,6 @@ def _read(process: subprocess.Popen[str], lines: queue.Queue[str | None]) -> Non
             for line in stream:
                 lines.put(line.rstrip())
     lines.put(None)
-
-
-def _first_line(lines: queue.Queue[str | None]) -> str | None:
-    try:
-        return lines.get(timeout=READY_WITHIN)
-    except queue.Empty:
-        return None
 
 
 def _tail(log: Path) -> str:
@@ -209,13 +211,14 @@ def main() -> int:
             with _node(Path(folder) / "data", http, log):
                 _story(demo)
                 demo.heading("Stopping the node")
-        except (NodeGone, subprocess.TimeoutExpired):
-            demo.miss("the node did not start, did not stay, or did not stop as it should")
+        except NodeGone as gone:
+            demo.miss(str(gone))
         seconds = time.monotonic() - began
         if demo.broken:
             typer.echo(f"\n{len(demo.broken)} promises did not hold, in {seconds:.0f} s:")
             typer.echo("\n".join(f"  {what}" for what in demo.broken))
-            typer.echo(f"\nThe log of the node ends:\n{_tail(log)}")
+            tail = _tail(log)
+            typer.echo(f"\nThe log of the node ends:\n{tail}" if tail else "\nThe log of the node is empty.")
             return 1
     typer.echo(f"\nEvery promise held, in {seconds:.0f} s.")
     return 0

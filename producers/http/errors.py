@@ -65,6 +65,7 @@ _CODES = {
         "not_certified",
         "broker_unavailable",
         "broker_misconfigured",
+        "node_misconfigured",
     ),
 }
 STATUS = {code: status for status, codes in _CODES.items() for code in codes}

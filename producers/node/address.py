@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
-from kledger.contract.errors import BrokerMisconfigured
+from kledger.contract.errors import NodeMisconfigured
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,12 +20,13 @@ class NodeAddress:
 
 
 def host_and_port(address: str) -> tuple[str, int]:
-    """Parse HOST:PORT. Raises BrokerMisconfigured."""
+    """Parse HOST:PORT. Raises NodeMisconfigured."""
     parts = urlsplit(f"//{address}")
     try:
         host, port = parts.hostname, parts.port
     except ValueError:
         host, port = None, None
     if host is None or port is None:
-        raise BrokerMisconfigured(f"{address!r} is not HOST:PORT: write for example 127.0.0.1:8420")
+        meant = f"127.0.0.1:{address}" if address.isdecimal() else "for example 127.0.0.1:8420"
+        raise NodeMisconfigured(f"{address!r} is not HOST:PORT: write {meant}")
     return host, port

@@ -11,6 +11,7 @@ import contextlib
 import fcntl
 import os
 import signal
+import socket
 import sys
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
@@ -26,7 +27,7 @@ import uvloop
 
 from consumers.app import create_app as create_consumer
 from consumers.reactors.lives import LifeKeeper
-from kledger.contract.errors import BrokerMisconfigured, DataDirectoryInUse, LedgerError
+from kledger.contract.errors import DataDirectoryInUse, LedgerError, NodeMisconfigured
 from kledger.contract.language import language_of_node
 from kledger.contract.words import NodeRole
 from ledger.broker.access import BrokerAccess
@@ -147,13 +148,14 @@ async def _run(settings: NodeSettings) -> None:
         log.info("ready", **about, position=address.position)
         await stopping.wait()
         log.info("stopping")
+    log.info("stopped")
 
 
 @asynccontextmanager
 async def node(settings: NodeSettings, ending: Callable[[], bool] = lambda: False) -> AsyncIterator[NodeAddress]:
     """A running node; once `ending` returns true it restarts no process.
 
-    Raises DataDirectoryInUse, BrokerMisconfigured, BrokerUnavailable, VectorProcessGone.
+    Raises DataDirectoryInUse, NodeMisconfigured, BrokerMisconfigured, BrokerUnavailable, VectorProcessGone.
     """
     started = time.monotonic()
     host, port = host_and_port(settings.http)
@@ -335,12 +337,13 @@ async def _http(desk: Desk, host: str, port: int, tokens: TokenBook) -> AsyncIte
         timeout_graceful_shutdown=_DRAIN_SECONDS,
     )
     try:
-        sock = config.bind_socket()
-    except (OSError, SystemExit) as error:  # uvicorn exits where the port is taken
-        raise BrokerMisconfigured(
-            f"the node cannot listen on {host}:{port}: is another node running there? Choose another with --http"
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        sock = socket.create_server((host, port), family=family, backlog=config.backlog)
+    except OSError as error:
+        raise NodeMisconfigured(
+            f"the node cannot listen on {host}:{port} ({error.strerror or error}): is another node running "
+            "there? Choose another address with --http"
         ) from error
-    sock.set_inheritable(False)  # uvicorn sets it: a restarted broker process would keep the port after the node ends
     server = uvicorn.Server(config)
     serving = asyncio.create_task(server._serve([sock]), name="http")  # `serve` would handle signals, as the node does
     try:

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from contextlib import AsyncExitStack
 from typing import get_args
 
-from kledger.contract.errors import BrokerMisconfigured, LedgerError
+from kledger.contract.errors import LedgerError, NodeMisconfigured
 from kledger.contract.words import NodeRole
 from ledger.broker.access import BrokerAccess
 from ledger.broker.connection import BrokerConnection
@@ -29,11 +29,11 @@ async def writes_vectors(
 ) -> Callable[[], bool]:
     """Returns a function that reports whether this node may write vectors now.
 
-    Raises BrokerMisconfigured for a node without any vectors, BrokerUnavailable.
+    Raises NodeMisconfigured for a node without any vectors, BrokerUnavailable.
     """
     if qdrant is None:
         if "vectors" not in roles:
-            raise BrokerMisconfigured(
+            raise NodeMisconfigured(
                 "a node without the role vectors searches what another one writes: say where, with --qdrant URL"
             )
         return lambda: True

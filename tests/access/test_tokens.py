@@ -12,11 +12,11 @@ import pytest
 from structlog.testing import capture_logs
 
 from kledger.contract.errors import (
-    BrokerMisconfigured,
     Forbidden,
     IllegalScope,
     IllegalState,
     InvalidPayload,
+    NodeMisconfigured,
     TokenExpired,
     TokenRevoked,
     Unauthenticated,
@@ -118,7 +118,7 @@ def test_a_file_that_is_lost_or_damaged_opens_nothing(tmp_path: Path) -> None:
     assert book.principal_of(bearer(token)) is not None, "what was known before still counts"
     with pytest.raises(Unauthenticated):
         book.principal_of([])
-    with pytest.raises(BrokerMisconfigured, match="cannot be read"):
+    with pytest.raises(NodeMisconfigured, match="cannot be read"):
         TokenBook(tokens_file(tmp_path))
     tokens_file(tmp_path).unlink()
     assert book.required
@@ -237,7 +237,7 @@ def test_the_nodes_own_work_is_the_operators_and_sql_the_analysts_too() -> None:
 
 def test_another_address_than_loopback_is_served_with_tokens_only(tmp_path: Path) -> None:
     assert not tokens_for(tmp_path, "127.0.0.1").required
-    with pytest.raises(BrokerMisconfigured, match="kledger token create"):
+    with pytest.raises(NodeMisconfigured, match="kledger token create"):
         tokens_for(tmp_path, "0.0.0.0")
     create_token(tmp_path, {}, "operator")
     assert tokens_for(tmp_path, "0.0.0.0").required

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 from typer.testing import CliRunner
 
 from ledger.event import JsonObject
+from producers.cli.command_files import CommandsOfFiles
 from producers.cli.main import app
 from producers.cli.screen import counted
 from tests.doors.scripted_node import ScriptedNode, commanded_node
@@ -119,3 +121,27 @@ def test_a_signal_to_reload_a_broker_names_which(tmp_path: Path) -> None:
     """A node runs a server of its own, and a signal without a process finds several."""
     ran = kledger("nats-config", str(tmp_path / "broker"), "--publisher", "agent:scribe")
     assert "nats-server --signal reload=PID" in ran.stdout
+
+
+def test_the_help_of_every_option_is_shown_whole() -> None:
+    """What stands in brackets, such as a default, is no markup that the screen leaves out."""
+    checked = 0
+    for words, command in all_commands(CommandsOfFiles(name="kledger").commands):
+        said = {text for each in command.params if (text := getattr(each, "help", None)) and not each.hidden}
+        if not any("[" in text for text in said):
+            continue
+        shown = CliRunner().invoke(app, [*words, "--help"], env={"COLUMNS": "100000"}, terminal_width=100_000).output
+        shown = " ".join(shown.replace("│", " ").split())
+        for text in said:
+            assert " ".join(text.replace("\\[", "[").split()) in shown, (words, text)
+            checked += "[" in text
+    assert checked > 20
+
+
+def all_commands(commands: Mapping[str, Any], *before: str) -> Iterator[tuple[list[str], Any]]:
+    for name, command in commands.items():
+        below = getattr(command, "commands", None)
+        if below is None:
+            yield [*before, name], command
+        else:
+            yield from all_commands(below, *before, name)

@@ -47,6 +47,8 @@ def test_a_second_node_is_refused_a_directory_and_a_port_that_are_taken(node: Ru
         told = refused(elsewhere, node.url.removeprefix("http://"))
         assert "cannot listen on" in told
         assert "--http" in told
+        assert "node_misconfigured" in told
+        assert "[Errno" not in told
         # neither did any harm, and the refused one left nothing running
         assert ledger.get("shutters")["position"] == saved["position"]
         assert not list((elsewhere / "broker").glob("*.pid"))

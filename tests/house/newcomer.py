@@ -16,6 +16,7 @@ import signal
 import socket
 import subprocess
 import sys
+from collections import defaultdict
 from collections.abc import Mapping
 from importlib import metadata
 from pathlib import Path
@@ -25,13 +26,13 @@ from tests.patience import PATIENCE
 from tests.processes.started import ENVIRONMENT, can_fork, fork_server
 
 DEFAULT_ADDRESS = "127.0.0.1:8420"
-SECOND_ADDRESS = "127.0.0.1:8421"
-"""Where a page has a node started beside the one that is there already."""
+_SECOND_ADDRESSES = r"127\.0\.0\.1:842[1-9]"
+"""Where pages have nodes started beside the one that is there already, each at one of its own."""
 ATTACH = "ATTACH 'quack:127.0.0.1:9494' AS kl (TOKEN '…')"
 PLACEHOLDERS = {"sk-…": "k"}
 """What a page leaves to its reader, and what this reader puts there."""
 _STARTS_NODE = re.compile(r"^kledger up$", re.MULTILINE)
-_STARTS_ANOTHER = re.compile(rf"^kledger up .*--http {SECOND_ADDRESS}$", re.MULTILINE)
+_STARTS_ANOTHER = re.compile(rf"^kledger up .*--http {_SECOND_ADDRESSES}$", re.MULTILINE)
 _INSTALLS = re.compile(r"^pip install (?P<what>.+)$", re.MULTILINE)
 
 Done = subprocess.CompletedProcess[str]
@@ -53,7 +54,7 @@ def installs(text: str) -> list[str]:
     """The packages that a block has its reader install, beside the product itself."""
     words = [word for line in _INSTALLS.finditer(text) for word in shlex.split(line["what"])]
     named = [re.split(r"[=<>~!\[]", word)[0] for word in words]
-    return [name for name in named if name != PRODUCT]
+    return [name for name in named if name not in (PRODUCT, ".")]
 
 
 def without_the_product(environment: Mapping[str, str]) -> dict[str, str]:
@@ -203,18 +204,18 @@ class Newcomer:
         cold: bool = False,
     ) -> None:
         self.desk = folder / "desk"
-        self.desk.mkdir()
-        set_up(self.desk, forking=not cold and can_fork(ENVIRONMENT))
+        if not (self.desk / ".venv").exists():
+            set_up(self.desk, forking=not cold and can_fork(ENVIRONMENT))
         self.address = address
         self.packages: Path | None = None
         home = folder / "home"
-        home.mkdir()
+        home.mkdir(exist_ok=True)
         self._fresh = without_the_product(os.environ)
         self._fresh |= {"KLEDGER_URL": f"http://{address}", "COLUMNS": "80", "HOME": str(home)}
         self._fresh |= settings or {}
         self._nodes: list[NodeTerminal] = []
         self._prepared = prepared
-        self._second_address = free_address()
+        self._second_addresses: defaultdict[str, str] = defaultdict(free_address)
         self.terminal = self.new_terminal()
 
     def new_terminal(self) -> Terminal:
@@ -259,7 +260,8 @@ class Newcomer:
 
     def _meant(self, text: str) -> str:
         """What a page says, with this page's node and what its reader has to put in."""
-        typed = text.replace(DEFAULT_ADDRESS, self.address).replace(SECOND_ADDRESS, self._second_address)
+        typed = text.replace(DEFAULT_ADDRESS, self.address)
+        typed = re.sub(_SECOND_ADDRESSES, lambda found: self._second_addresses[found[0]], typed)
         for placeholder, value in PLACEHOLDERS.items():
             typed = typed.replace(placeholder, value)
         if ATTACH in typed:

@@ -1,20 +1,21 @@
 """Does what the documents tell a reader to type really work?
 
-The README and the tutorials begin at nothing: what they have typed is typed into terminals that know nothing of each
+The README and two tutorials begin at nothing: what they have typed is typed into terminals that know nothing of each
 other (tests/house/newcomer.py), from `make setup` and `kledger up` on, and in the README each command is a process of
-its own from nothing, as a reader's is. Each other page has a node of its own and finds the command on its path. The
+its own from nothing, as a reader's is. All other pages are read by one person after another in one folder, with one
+node and the sample, the last page first: so none needs what an earlier one left, and none is surprised by it. The
 `bash`, `python` and `sql` blocks of a page are run in their order; a block under another name (`sh`, `text`, `json`,
 `js`) is not, but for an `sh` block that starts the page's node, or one beside it. After a block that has `pip install`
 typed, programs find the packages that it names and no other. In the README a `text` block after one that was run is
-its output, but for numbers, times and random ids. Pages other than the README and the tutorial, which import the
-sample themselves, find it imported.
+its output, but for numbers, times and random ids.
 """
 
 from __future__ import annotations
 
+import contextlib
 import re
-import shutil
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -28,43 +29,60 @@ from tests.openai_server import embedding_endpoint
 RUN = ("bash", "python", "sql")
 # Pages whose node has a model: the local server's, which answers whatever is asked.
 WITH_MODEL = {"use-a-model.md", "an-agent-that-learns-from-its-mistakes.md"}
-PAGES = [page for page in documents() if any(block.language in RUN for block in blocks(page))]
+PAGES = [page for page in reversed(documents()) if any(block.language in RUN for block in blocks(page))]
 FROM_NOTHING = {"README.md", "first-steps.md", "an-agent-that-learns-from-its-mistakes.md"}
 
 
+@dataclass(frozen=True)
+class Project:
+    """A folder with a node."""
+
+    folder: Path
+    address: str
+
+
+def _data(folder: Path) -> Path:
+    """Where a node that was started on this reader's desk keeps what it has."""
+    desk = folder / "desk"
+    desk.mkdir()
+    return desk / ".kledger"
+
+
 @pytest.fixture(scope="module")
-def with_sample(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The data directory of a node that was stopped, with the sample in it."""
-    folder = tmp_path_factory.mktemp("sample")
-    with running(folder / "data") as node:
-        reader = Newcomer(folder, node.url.removeprefix("http://"), prepared=True)
+def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
+    """The folder of somebody who has a node there, and has imported the sample."""
+    folder = tmp_path_factory.mktemp("project")
+    with running(_data(folder)) as node:
+        address = node.url.removeprefix("http://")
+        reader = Newcomer(folder, address, prepared=True)
         assert reader.types("bash", "kledger import --sample").returncode == 0
-    return folder / "data"
+        yield Project(folder, address)
 
 
 @pytest.fixture
-def reader(tmp_path: Path, page: Path, with_sample: Path) -> Iterator[Newcomer]:
-    with embedding_endpoint() as models:
-        settings = {}
-        if page.name in WITH_MODEL:
-            settings = {"KLEDGER_MODEL": "m", "KLEDGER_MODEL_URL": models.url, "KLEDGER_MODEL_KEY": "k"}
-            answers_anything(models.chat)
-        if page.name in FROM_NOTHING:
-            newcomer = Newcomer(tmp_path, free_address(), settings, cold=page.name == "README.md")
+def reader(tmp_path: Path, page: Path, request: pytest.FixtureRequest) -> Iterator[Newcomer]:
+    if page.name in WITH_MODEL or page.name in FROM_NOTHING:
+        with embedding_endpoint() as models, contextlib.ExitStack() as node:
+            settings = {}
+            if page.name in WITH_MODEL:
+                settings = {"KLEDGER_MODEL": "m", "KLEDGER_MODEL_URL": models.url, "KLEDGER_MODEL_KEY": "k"}
+                answers_anything(models.chat)
+            if page.name in FROM_NOTHING:
+                newcomer = Newcomer(tmp_path, free_address(), settings, cold=page.name == "README.md")
+            else:
+                running_node = node.enter_context(running(_data(tmp_path), env=settings))
+                newcomer = Newcomer(tmp_path, running_node.url.removeprefix("http://"), prepared=True)
             try:
                 yield newcomer
             finally:
                 newcomer.close()
-            return
-        if not any("import --sample" in block.text for block in blocks(page)):
-            shutil.copytree(with_sample, tmp_path / "data")
-        with running(tmp_path / "data", env=settings) as node:
-            settings = {"KLEDGER_DATA": str(tmp_path / "data")}
-            newcomer = Newcomer(tmp_path, node.url.removeprefix("http://"), settings, prepared=True)
-            try:
-                yield newcomer
-            finally:
-                newcomer.close()
+        return
+    project: Project = request.getfixturevalue("project")
+    newcomer = Newcomer(project.folder, project.address, prepared=True)
+    try:
+        yield newcomer
+    finally:
+        newcomer.close()
 
 
 def answers_anything(chat: ChatEndpoint) -> None:

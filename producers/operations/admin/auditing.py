@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from kledger.contract.errors import BrokerMisconfigured, DataDirectoryInUse, InvalidPayload
+from kledger.contract.errors import DataDirectoryInUse, InvalidPayload, NodeMisconfigured
 from ledger.broker.access import BrokerAccess
 from ledger.broker.server import EmbeddedServer
 from ledger.broker.server_config import HOST, ServerFiles, keep_passwords
@@ -31,7 +31,7 @@ async def audit_directory(
 ) -> Report:
     """Audit the log of a node's directory; `nats` is the URL of its broker where that is not its own.
 
-    Raises NotCertified, BrokerMisconfigured (no stream there), BrokerUnavailable.
+    Raises NotCertified, NodeMisconfigured (no stream there), BrokerUnavailable.
     """
     evidence = await asyncio.to_thread(gather, NotaryFiles.of(data), outside, key)
     async with _broker_of(data, nats) as access:
@@ -58,7 +58,7 @@ async def _broker_of(data: Path, nats: str | None) -> AsyncIterator[BrokerAccess
         return
     directory = data / "broker"
     if not directory.is_dir():
-        raise BrokerMisconfigured(
+        raise NodeMisconfigured(
             f"there is no broker directory in {data}: name a node's data directory with --data, or its "
             "broker with --nats"
         )
@@ -70,7 +70,7 @@ async def _broker_of(data: Path, nats: str | None) -> AsyncIterator[BrokerAccess
         try:
             port = int(files.port.read_text())
         except (OSError, ValueError) as error:
-            raise BrokerMisconfigured(f"the broker of {directory} is in use and names no port: try again") from error
+            raise NodeMisconfigured(f"the broker of {directory} is in use and names no port: try again") from error
         yield BrokerAccess(f"nats://{HOST}:{port}", keep_passwords(files))
         return
     try:
