@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from projections.vectors.tokens import MOST_CHARACTERS, document_terms, query_terms
+from projections.vectors.tokens import MOST_CHARACTERS, document_terms, documents_terms, query_terms
 
 BACKGROUND = Path(__file__).with_name("background.npz")
 """Made by bench/background.py from the word counts of SymSpell (Wolf Garbe, MIT licence), which are of Google Books
@@ -60,10 +60,10 @@ def passages(task: str, content: str) -> Passages:
     content = content[:MOST_CHARACTERS]
     size = len(content.encode("utf-8", "replace"))
     if size <= PASSAGE + _OVERLAP:
-        return (np.sort(document_terms(task, content).indices),)
+        return (document_terms(task, content).indices,)
     step, overlap = PASSAGE * len(content) // size, _OVERLAP * len(content) // size
     parts = (content[at : at + step + overlap] for at in range(0, len(content), step))
-    return tuple(np.sort(document_terms(task, part).indices) for part in parts)
+    return tuple(each.indices for each in documents_terms([f"{task}\n{part}" for part in parts]))
 
 
 def covered(query: Weighed, item: Passages) -> float:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from typing import Any, TypeVar
 
@@ -20,7 +20,7 @@ from projections.vectors.embedding.queries import QueryEmbedder
 from projections.vectors.errors import VectorStoreFailed
 from projections.vectors.examination import differences
 from projections.vectors.slices import next_slice
-from projections.vectors.store.points import point_of, text_of
+from projections.vectors.store.points import points_of, text_of
 from projections.vectors.store.port import Awaiting, Found, Point, SearchOptions, VectorStore
 from projections.vectors.tokens import query_terms
 from projections.vectors.wire import Change, Close, Paths, Store
@@ -110,9 +110,13 @@ class Engine:
         return result
 
     def _examine(self, changes: Sequence[Store], searched: int) -> list[str]:
-        vectors = None if self._queries is not None else self._hashed().vectors([text_of(each) for each in changes])
-        points = [point_of(each, None if vectors is None else vectors[n]) for n, each in enumerate(changes)]
-        return differences(self._store, points, searched)
+        return differences(self._store, self._points(changes), searched)
+
+    def _points(self, stores: Sequence[Store]) -> list[Point]:
+        """The points of versions, with their dense vectors where no model has to be asked for them."""
+        if self._queries is not None:
+            return points_of(stores, [None] * len(stores))
+        return points_of(stores, list(self._hashed().vectors([text_of(each) for each in stores])))
 
     async def awaiting(self, most: int) -> list[Awaiting]:
         return await self._queued(lambda: self._call(self._store.awaiting, most))
@@ -247,15 +251,14 @@ class Engine:
         return self._applied
 
     def _write(self, changes: Sequence[Change]) -> None:
-        vectors: Iterable[Vector | None] = [None] * len(changes)
-        if self._queries is None:
-            vectors = self._hashed().vectors([text_of(c) if isinstance(c, Store) else "" for c in changes])
+        """Write these in their order: points before a close or an erasure are stored before it."""
+        made = iter(self._points([change for change in changes if isinstance(change, Store)]))
         points: list[Point] = []
-        for change, vector in zip(changes, vectors, strict=True):
+        for change in changes:
             if isinstance(change, Store):
-                points.append(point_of(change, vector))
+                points.append(next(made))
                 continue
-            self._store.upsert(points)  # keeps the order: points before a close or an erasure are stored before it
+            self._store.upsert(points)
             points = []
             if isinstance(change, Close):
                 self._store.close_version(change.item_id, change.version, change.valid_to)

@@ -13,12 +13,16 @@ corpus. A query's vector has its terms with the weight of each kind.
 
 from __future__ import annotations
 
+import itertools
 import re
 import unicodedata
 import zlib
+from array import array
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,8 +33,12 @@ MOST_CHARACTERS = 100_000
 """Only the first characters of a text are searchable: tokenising a mebibyte would block every search for seconds."""
 
 CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uac00-\ud7af"
-_PIECE = re.compile(rf"(?P<cjk>[{CJK}]+)|(?P<word>[^\W_{CJK}]+)|(?P<stop>[.:;!?\n\u3002])")
+_STOPS = ".:;!?\n\u3002"
+_PIECE = re.compile(rf"[{CJK}]+|[^\W_{CJK}]+|[{_STOPS}]")
+_IS_CJK = re.compile(f"[{CJK}]").match
+_FIRST_CJK = CJK[0]
 _FRAGMENT = 4
+_UINT32 = "I"
 _LONG_WORD = 64
 _NORMALISED_AT_ONCE = 1_000
 # Cut before what never joins the character before it, where there is such a place.
@@ -76,17 +84,19 @@ _STEM = _Kind(k1=1.2, b=0.75, usual=50)
 _PAIR = _Kind(k1=1.2, b=0.75, usual=50)
 _PART = _Kind(k1=1.2, b=0.75, usual=200)
 _CJK = _Kind(k1=0.6, b=0.4, usual=50)
+_KINDS = (_STEM, _PAIR, _PART, _CJK, _CJK)
+"""In the order of the fields of `_Terms`."""
+_K1, _B, _USUAL = (np.array([getattr(kind, part) for kind in _KINDS]) for part in ("k1", "b", "usual"))
 
 
-@dataclass(slots=True)
-class _Terms:
-    """Counts of the hashed terms of one text, by kind."""
+class _Terms(NamedTuple):
+    """The hashed terms of one text by kind, each as often and in the order in which it occurs."""
 
-    stems: Counter[int]
-    pairs: Counter[int]
-    fragments: Counter[int]
-    cjk_pairs: Counter[int]
-    characters: Counter[int]
+    stems: list[int]
+    pairs: list[int]
+    fragments: list[int]
+    cjk_pairs: list[int]
+    characters: list[int]
 
 
 def normalise(text: str) -> str:
@@ -94,7 +104,8 @@ def normalise(text: str) -> str:
 
     Cut before and after, as NFKC may expand one character to eighteen.
     """
-    return one_form(text[:MOST_CHARACTERS]).lower()[:MOST_CHARACTERS]
+    text = text[:MOST_CHARACTERS]
+    return text.lower() if text.isascii() else one_form(text).lower()[:MOST_CHARACTERS]
 
 
 def one_form(text: str) -> str:
@@ -105,22 +116,39 @@ def one_form(text: str) -> str:
 
 
 def document_terms(task: str, content: str) -> Sparse:
-    """The sparse vector of an item."""
-    terms = _terms(f"{task}\n{content}")
-    weights: dict[int, float] = {}
-    for counts, kind in (
-        (terms.stems, _STEM),
-        (terms.pairs, _PAIR),
-        (terms.fragments, _PART),
-        (terms.cjk_pairs, _CJK),
-        (terms.characters, _CJK),
-    ):
-        damping = kind.k1 * (1 - kind.b + kind.b * counts.total() / kind.usual)
-        gain = kind.k1 + 1
-        for term, count in counts.items():
-            # on a hash collision the weights add up
-            weights[term] = weights.get(term, 0.0) + count * gain / (count + damping)
-    return _sparse(weights)
+    """The sparse vector of an item, its indices sorted."""
+    return documents_terms([f"{task}\n{content}"])[0]
+
+
+def documents_terms(texts: Sequence[str]) -> list[Sparse]:
+    """The sparse vectors of items, each from its task, a newline and its content; no vector depends on another text."""
+    parts = [part for text in texts for part in _terms(text)]
+    terms = np.frombuffer(array(_UINT32, itertools.chain.from_iterable(parts)), np.uint32)
+    lengths = np.fromiter(map(len, parts), np.int64, len(parts))
+    # in one number: which text, which term, which kind
+    text, kind = np.divmod(np.arange(len(parts), dtype=np.uint64), len(_KINDS))
+    keys = np.repeat(text << np.uint64(35) | kind, lengths) | terms.astype(np.uint64) << np.uint64(3)
+    keys.sort()
+    firsts = _firsts(keys)
+    counts = np.diff(np.r_[firsts, len(keys)])
+    keys = keys[firsts]
+    kind = (keys & np.uint64(7)).astype(np.int64)
+    total = lengths[(keys >> np.uint64(35)).astype(np.int64) * len(_KINDS) + kind]
+    damping = _K1[kind] * (1 - _B[kind] + _B[kind] * total / _USUAL[kind])
+    weights = counts * (_K1[kind] + 1) / (counts + damping)
+    keys >>= np.uint64(3)
+    firsts = _firsts(keys)
+    # on a hash collision the weights of the kinds add up
+    weights = np.add.reduceat(weights, firsts) if len(firsts) else weights
+    keys = keys[firsts]
+    ends = np.searchsorted(keys >> np.uint64(32), np.arange(len(texts) + 1, dtype=np.uint64)).tolist()
+    indices, values = keys.astype(np.uint32), weights.astype(np.float32)
+    return [Sparse(indices[begin:end], values[begin:end]) for begin, end in itertools.pairwise(ends)]
+
+
+def _firsts(keys: NDArray[np.uint64]) -> NDArray[np.int64]:
+    """Where each different one of these sorted numbers begins."""
+    return np.flatnonzero(np.r_[True, keys[1:] != keys[:-1]]) if len(keys) else np.zeros(0, np.int64)
 
 
 def query_terms(text: str, *, words_only: bool = False, of_stop_words: bool = True) -> Sparse:
@@ -139,16 +167,19 @@ def query_terms(text: str, *, words_only: bool = False, of_stop_words: bool = Tr
             (terms.fragments, FRAGMENT_WEIGHT),
             (terms.characters, CJK_CHARACTER_WEIGHT),
         ]
-    for counts, weight in kinds:
-        for term, count in counts.items():
+    for occurring, weight in kinds:
+        for term, count in Counter(occurring).items():
             weights[term] = weights.get(term, 0.0) + weight * count
-    return _sparse(weights)
+    return Sparse(
+        indices=np.fromiter(weights.keys(), np.uint32, len(weights)),
+        values=np.fromiter(weights.values(), np.float32, len(weights)),
+    )
 
 
 def word_terms(text: str) -> list[int]:
-    """The hashes of a text's stems and Chinese pairs, in their order."""
+    """The hashes of a text's stems and Chinese pairs, each as often as it occurs, equal ones together."""
     terms = _terms(text)
-    return [*terms.stems.elements(), *terms.cjk_pairs.elements()]
+    return [term for kind in (terms.stems, terms.cjk_pairs) for term in Counter(kind).elements()]
 
 
 def _terms(text: str, *, of_stop_words: bool = True) -> _Terms:
@@ -158,9 +189,14 @@ def _terms(text: str, *, of_stop_words: bool = True) -> _Terms:
     cjk_pairs: list[int] = []
     characters: list[int] = []
     before: int | None = None
-    for piece in _PIECE.finditer(normalise(text)):
-        run = piece.group()
-        if piece.lastgroup == "word":
+    for run in _PIECE.findall(normalise(text)):
+        if run in _STOPS:
+            before = None
+        elif run >= _FIRST_CJK and _IS_CJK(run):
+            before = None
+            characters += map(_character, run)
+            cjk_pairs += [_cjk_pair(run[i : i + 2]) for i in range(max(1, len(run) - 1))]
+        else:
             stem, parts = _word(run)
             if stem is not None or of_stop_words:
                 fragments += parts
@@ -170,12 +206,7 @@ def _terms(text: str, *, of_stop_words: bool = True) -> _Terms:
             if before is not None:
                 pairs.append((before * _FIRST_OF_PAIR + stem * _SECOND_OF_PAIR) & 0xFFFFFFFF)
             before = stem
-            continue
-        before = None
-        if piece.lastgroup == "cjk":
-            characters += map(_character, run)
-            cjk_pairs += [_cjk_pair(run[i : i + 2]) for i in range(max(1, len(run) - 1))]
-    return _Terms(Counter(stems), Counter(pairs), Counter(fragments), Counter(cjk_pairs), Counter(characters))
+    return _Terms(stems, pairs, fragments, cjk_pairs, characters)
 
 
 def _word(word: str) -> tuple[int | None, tuple[int, ...]]:
@@ -207,10 +238,3 @@ def _character(character: str) -> int:
 def _hash(term: str) -> int:
     """CRC-32: stable across processes; 100,000 terms have about one collision."""
     return zlib.crc32(term.encode())
-
-
-def _sparse(weights: dict[int, float]) -> Sparse:
-    return Sparse(
-        indices=np.fromiter(weights.keys(), np.uint32, len(weights)),
-        values=np.fromiter(weights.values(), np.float32, len(weights)),
-    )

@@ -17,7 +17,7 @@ from projections.vectors.embedding.hashed import DIMENSIONS, MODEL, hashed_vecto
 from projections.vectors.errors import VectorsDamaged, VectorStoreFailed
 from projections.vectors.examination import differences
 from projections.vectors.store.edge import EdgeStore
-from projections.vectors.store.points import point_of, text_of
+from projections.vectors.store.points import points_of, text_of
 from projections.vectors.store.port import SearchOptions, point_id
 from projections.vectors.tokens import query_terms
 from projections.vectors.wire import EmbeddingModel, Settings, Store
@@ -126,9 +126,7 @@ def answers(store: EdgeStore) -> list[int]:
 
 
 def test_no_zeroed_part_takes_items_from_searches_unnoticed(tmp_path: Path) -> None:
-    points = [
-        point_of(each, vector) for each, vector in zip(STORES, hashed_vectors([*map(text_of, STORES)]), strict=True)
-    ]
+    points = points_of(STORES, list(hashed_vectors([*map(text_of, STORES)])))
     whole = EdgeStore(tmp_path, MODEL, DIMENSIONS)
     whole.upsert(points)
     whole.set_checkpoint(ITEMS)
@@ -168,7 +166,7 @@ async def test_a_vector_that_is_neither_there_nor_awaited_is_found(tmp_path: Pat
         store = EdgeStore(tmp_path, "small", 64)
         lost = edge.UpdateOperation.delete_vectors([point_id("item-1", 1)], ["dense"])
         store._shard.update(lost)
-        points = [point_of(each, None) for each in STORES[:3]]
+        points = points_of(STORES[:3], [None] * 3)
         assert differences(store, points, 3) == ["version 1 of 'item-1' has another vector"]
         store.close()
 

@@ -10,10 +10,20 @@ from typing import Literal
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from projections.similar.tombstones import Words
 from projections.vectors import tokens
-from projections.vectors.tokens import MOST_CHARACTERS, Sparse, document_terms, normalise, one_form, query_terms
+from projections.vectors.tokens import (
+    MOST_CHARACTERS,
+    Sparse,
+    document_terms,
+    documents_terms,
+    normalise,
+    one_form,
+    query_terms,
+)
 
 
 def terms(text: str, *, words_only: bool = True) -> set[int]:
@@ -157,3 +167,17 @@ def test_a_text_that_is_normalised_in_pieces_is_what_it_would_be_as_a_whole(text
     for shift in range(12):
         whole = "x" * shift + text * 500
         assert one_form(whole) == unicodedata.normalize("NFKC", whole)
+
+
+WORDS = st.text(alphabet="ab cd 王压缩文件 .\n,Ｇü" + "the of and git", max_size=60)
+
+
+@given(texts=st.lists(WORDS, max_size=5))
+def test_documents_that_are_read_together_have_the_terms_of_each(texts: list[str]) -> None:
+    together = documents_terms(texts)
+    assert len(together) == len(texts)
+    for text, vector in zip(texts, together, strict=True):
+        alone = document_terms(*text.split("\n", 1)) if "\n" in text else documents_terms([text])[0]
+        assert vector.indices.tolist() == sorted(alone.indices.tolist())
+        assert vector.values.tolist() == alone.values.tolist()
+        assert set(vector.indices.tolist()) == terms(text, words_only=False)

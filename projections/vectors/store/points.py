@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from projections.vectors.embedding.kept import Vector
 from projections.vectors.store.port import Point, text_hash
-from projections.vectors.tokens import document_terms
+from projections.vectors.tokens import Sparse, documents_terms
 from projections.vectors.wire import Store
 
 
@@ -13,8 +15,13 @@ def text_of(change: Store) -> str:
     return f"{change.task}\n{change.content}"
 
 
-def point_of(change: Store, dense: Vector | None) -> Point:
-    """The point of a version; None awaits its embedding."""
+def points_of(changes: Sequence[Store], dense: Sequence[Vector | None]) -> list[Point]:
+    """The points of versions; one without a dense vector awaits its embedding."""
+    sparse = documents_terms([text_of(change) for change in changes])
+    return [_point(*each) for each in zip(changes, dense, sparse, strict=True)]
+
+
+def _point(change: Store, dense: Vector | None, sparse: Sparse) -> Point:
     return Point(
         item_id=change.item_id,
         version=change.version,
@@ -23,7 +30,7 @@ def point_of(change: Store, dense: Vector | None) -> Point:
         types=change.types,
         owner=change.owner,
         dense=dense,
-        sparse=document_terms(change.task, change.content),
+        sparse=sparse,
         text_hash=text_hash(change.task, change.content),
         valid_from=change.valid_from,
         valid_to=change.valid_to,
