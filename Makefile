@@ -15,7 +15,7 @@ PIP := "$(PY)" -m pip --disable-pip-version-check --quiet --quiet
 ARGS ?=
 # How far pip is, a line for every 20 packages; all that it said where it failed.
 define SHOWN
-/^Collecting / { if (++n % 20 == 0 || n == all) { print "  " n " of " all " packages are here"; fflush() } }
+/^(Collecting|Processing) / { if (++n % 20 == 0 || n == all) { print "  " n " of " all " packages are here"; fflush() } }
 /^Installing collected / { print "  installing them ..."; fflush() }
 /^ended / { code = $$2; next }
 { said = said $$0 "\n" }

@@ -57,10 +57,15 @@ class Backlog:
         self._pause = 0.0
         self._failed: str | None = None
         self.more = asyncio.Event()
-        """Set when there are new versions to embed."""
+        """Set when there may be new versions to embed."""
         self.state = Embeddings()
         self.embedded = 0
         """Batches that were embedded."""
+
+    def came(self, versions: int) -> None:
+        """So many versions were indexed: counted as awaiting at once, so that a status does not say that all is done."""
+        self.state.awaiting += versions
+        self.more.set()
 
     async def run(self) -> None:
         """Embed until cancelled."""

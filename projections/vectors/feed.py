@@ -26,7 +26,7 @@ from projections.vectors.embedding.hashed import DIMENSIONS, MODEL
 from projections.vectors.errors import VectorProcessGone
 from projections.vectors.store.directories import model_slug, read_checkpoint, replace_file
 from projections.vectors.store.port import SearchOptions
-from projections.vectors.wire import Paths, Settings
+from projections.vectors.wire import Paths, Settings, Store
 
 log = structlog.get_logger(__name__)
 
@@ -217,8 +217,8 @@ class VectorFeed:
                 return
             after, self._begun = self.applied, upto
             self.applied = await client.index(changes, after=after, checkpoint=upto)
-            if changes:
-                self.backlog.more.set()
+            if changes and self._settings.embedding is not None:
+                self.backlog.came(sum(isinstance(change, Store) for change in changes))
             if changes and self.fed is not None:
                 await self.fed(after, self.applied)
         self._answered_from = max(self._answered_from, self.applied)

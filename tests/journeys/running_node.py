@@ -168,12 +168,13 @@ def _ready_line(process: Process, log: Path) -> str:
 
 
 def caught_up(ledger: LedgerClient) -> dict[str, Any]:
-    """The status, once every view has what the log has and all is well."""
+    """The status, once every view has what the log has, also the vectors of a model, and all is well."""
     told: dict[str, Any] = {}
 
     def all_there() -> bool:
         told.update(ledger.status())
-        return bool(told["healthy"]) and all(view["position"] == told["stream"]["head"] for view in told["views"])
+        there = all(view["position"] == told["stream"]["head"] for view in told["views"])
+        return bool(told["healthy"]) and there and not (told["embeddings"] or {"awaiting": 0})["awaiting"]
 
     until(all_there, "the views reach the head of the log", instead=told)
     return told
