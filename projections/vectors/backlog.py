@@ -63,7 +63,7 @@ class Backlog:
         """Batches that were embedded."""
 
     def came(self, versions: int) -> None:
-        """So many versions were indexed: counted as awaiting at once, so that a status does not say that all is done."""
+        """So many versions were indexed: they await at once, so that no status says that all is done."""
         self.state.awaiting += versions
         self.more.set()
 
