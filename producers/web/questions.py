@@ -53,7 +53,7 @@ ORDER BY domain, helped - harmed DESC, helped DESC, id""",
     Question(
         "An item's whole life",
         """\
-WITH item AS (SELECT 'k-1' AS id)
+WITH item AS (SELECT 'sample-fixed-sleep' AS id)
 SELECT valid_from AS position, valid_from_time AS time, change AS what, 'version ' || version AS detail, actor, trace_id
 FROM knowledge_versions WHERE id = (SELECT id FROM item)
 UNION ALL

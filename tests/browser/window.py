@@ -10,7 +10,8 @@ from typing import Any, Literal
 import pytest
 from playwright.sync_api import Browser, Page, Playwright, sync_playwright
 
-NAMES = ("chromium", "chromium-browser", "google-chrome")
+NAMES = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
+"""The first of them that is there. The headless shell draws pages as the browser does, without its windows."""
 # Without these it looks for updates and hosts of its maker at every start.
 QUIET = (
     *("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking"),
@@ -24,7 +25,7 @@ def chromium() -> Iterator[Browser]:
     """The browser that is installed; skips where there is none."""
     executable = next((path for name in NAMES if (path := shutil.which(name))), None)
     if executable is None:
-        pytest.skip("no browser: install Debian's chromium and fonts-noto-cjk to run what happens in one")
+        pytest.skip("no browser: install Debian's chromium-headless-shell and fonts-noto-cjk to run what happens in one")
     with sync_playwright() as driver:
         browser = launched(driver, executable)
         yield browser
