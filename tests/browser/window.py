@@ -25,7 +25,7 @@ def chromium() -> Iterator[Browser]:
     """The browser that is installed; skips where there is none."""
     executable = next((path for name in NAMES if (path := shutil.which(name))), None)
     if executable is None:
-        pytest.skip("no browser: install Debian's chromium-headless-shell and fonts-noto-cjk to run what happens in one")
+        pytest.skip("no browser: install Debian's chromium-headless-shell and fonts-noto-cjk to run this")
     with sync_playwright() as driver:
         browser = launched(driver, executable)
         yield browser
