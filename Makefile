@@ -19,7 +19,7 @@ define SHOWN
 /^Installing collected / { print "  installing them ..."; fflush() }
 /^ended / { code = $$2; next }
 { said = said $$0 "\n" }
-END { if (code) printf "%s", said; exit code }
+END { if (code) printf "%s", said > "/dev/stderr"; exit code }
 endef
 export SHOWN
 # What Python compiled is kept, also where the environment says otherwise: nodes and commands are processes, hundreds in

@@ -47,8 +47,6 @@ FILES: tuple[tuple[str, tuple[str, ...]], ...] = (
 )
 """Files with their commands; the panels of the help show them in this order."""
 FILE_OF = {name: file for file, names in FILES for name in names}
-
-
 # What the help would take for markup, and leave out: a default in brackets that begins with a letter.
 _TAG = re.compile(r"(?<!\\)\[(?=[a-z#/@])")
 
@@ -100,6 +98,11 @@ def commands_of(file: str) -> dict[str, Any]:
             if said := getattr(parameter, "help", None):
                 parameter.help = _TAG.sub(r"\\[", said)
     return commands
+
+
+def as_shown(help_text: str) -> str:
+    """The help of an option as the screen shows it, without what keeps its brackets from being markup."""
+    return help_text.replace("\\[", "[")
 
 
 def _with_commands(commands: Mapping[str, Any]) -> Iterator[Any]:

@@ -26,6 +26,7 @@ from projections.engine.ahead.between import UNTOUCHED, Ahead, Untouched
 from projections.engine.ahead.made_rows import MadeRows
 from projections.engine.ahead.new_in_list import NewItems
 from projections.engine.duckdb import checkpoint_of
+from projections.engine.memory import with_memory
 from projections.engine.own_threads import within
 from projections.fold_kit.workbench import Workbench
 
@@ -34,8 +35,6 @@ log = structlog.get_logger(__name__)
 T = TypeVar("T")
 
 _CLOSES_WITHIN_SECONDS = 3.0
-_ANSWERS_WITHIN_SECONDS = 10.0
-_ASKS_AGAIN_SECONDS = 0.05
 # How long the event at a position may be on its way, before the read that names it asks for a fold.
 _ARRIVES_WITHIN_SECONDS = 0.05
 
@@ -145,23 +144,24 @@ class View:
         Retried for a while where an analyst's statement has used up the memory that all queries share, or while a file
         that DuckDB has invalidated is opened again. Raises ServiceFailed when that lasts.
         """
-        loop = asyncio.get_running_loop()
-        deadline = loop.time() + _ANSWERS_WITHIN_SECONDS
-        while True:
+
+        async def once() -> T:
             instance = self.instance
             instance.enter()
             try:
                 answer = partial(instance.answer, question, *args, **kwargs)
-                return await loop.run_in_executor(self._executor, answer)
-            except (duckdb.OutOfMemoryException, duckdb.FatalException) as error:
-                if loop.time() > deadline:
-                    raise ServiceFailed(
-                        "the view cannot answer: analysts' statements have taken its memory, or its file is opened "
-                        "again: try again, and see kledger status"
-                    ) from error
+                return await asyncio.get_running_loop().run_in_executor(self._executor, answer)
             finally:
                 instance.leave()
-            await asyncio.sleep(_ASKS_AGAIN_SECONDS)
+
+        lacking = (duckdb.OutOfMemoryException, duckdb.FatalException)
+        try:
+            return await with_memory(once, lacking)
+        except lacking as error:
+            raise ServiceFailed(
+                "the view cannot answer: analysts' statements have taken its memory, or its file is opened "
+                "again: try again, and see kledger status"
+            ) from error
 
     async def wait_for(self, position: int, timeout: float = 10.0) -> None:
         """Return once `position` is folded. Raises ViewBehind after `timeout` seconds."""

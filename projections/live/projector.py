@@ -12,6 +12,7 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import Any, TypeVar
 
 import duckdb
@@ -24,6 +25,7 @@ from ledger.store.parked import NONE_PARKED, Parked, ParkedEvents
 from ledger.stream import Ledger
 from projections.archive.reading import Archive
 from projections.engine.batch import SMALL, Folded
+from projections.engine.memory import with_memory
 from projections.engine.parking import fold_strictly, park
 from projections.engine.predecode import decode_ahead, fold_ahead, together
 from projections.engine.same_log import check_same_log
@@ -45,9 +47,6 @@ CHECKPOINT_EVERY_EVENTS = 200_000
 _LONGEST_PAUSE = 5.0
 # The longest delay of events that no reader waits for, so that several are folded at once.
 _REST_SECONDS = 0.1
-# While analysts' statements have the memory that the fold needs: how often it is tried, and for how long unreported.
-_TRIES_AGAIN_SECONDS = 0.05
-_STARVES_SECONDS = 10.0
 # While readers wait and events come faster than they are folded: pause for as long as the last fold took, up to this.
 _BREATH_SECONDS = 0.008
 
@@ -64,7 +63,6 @@ class Projector:
         self._parser = Parser()
         self._pauses = 0  # begun and ended ones: odd during one
         self._since_checkpoint = 0
-        self._starving_since: float | None = None
         self._outage = Outage("folding pauses", "folding goes on", log)
         self.trouble: LedgerError | None = None
         """Why the view does not move at present; None while it does."""
@@ -81,15 +79,15 @@ class Projector:
         while True:
             try:
                 await check_same_log(self._ledger, self._view)
-                await self._read_archive()
+                await with_memory(self._read_archive)
                 reading = self._ledger.read(self._view.position + 1, follow=True, batch=BATCH)
                 self._view.ahead.begin(self._view.position)
                 async with contextlib.aclosing(Arriving(reading, BATCH, self._look)) as arriving:
                     while True:
                         batch = await gathered(arriving, self._view, BATCH, self._decode)
                         began = time.monotonic()
-                        await self._fold(batch)
-                        self.trouble, self._starving_since, pause = None, None, 0.05
+                        await with_memory(partial(self._fold, batch))
+                        self.trouble, pause = None, 0.05
                         self._outage.over(position=self._view.position)
                         seconds = time.monotonic() - began
                         self.folded(batch.events, seconds)
@@ -129,10 +127,7 @@ class Projector:
                 await self._checkpoint(instance)
 
     async def _recover(self, position: int, error: Exception) -> LedgerError | None:
-        """Wait for memory, reopen the file or park the event. None when folding may go on, else the error to report."""
-        if isinstance(error, duckdb.OutOfMemoryException) and self._starves_briefly():
-            await asyncio.sleep(_TRIES_AGAIN_SECONDS)
-            return None
+        """Reopen the file or park the event. None when folding may go on at once, else the error to report."""
         if not isinstance(error, duckdb.FatalException) or self.reopen is None:
             return await self._park_or_report(position, error)
         async with self._turn:
@@ -141,12 +136,6 @@ class Projector:
             except (duckdb.Error, LedgerError, OSError) as failure:
                 return _unfoldable(position, failure)
         return None
-
-    def _starves_briefly(self) -> bool:
-        """Whether the fold has had no memory only for a while: an analyst's statement that takes it all ends soon."""
-        now = time.monotonic()
-        self._starving_since = now if self._starving_since is None else self._starving_since
-        return now - self._starving_since < _STARVES_SECONDS
 
     async def _park_or_report(self, position: int, error: Exception) -> LedgerError | None:
         """None when the event that could not be folded is parked, else the error to report."""
@@ -186,6 +175,7 @@ class Projector:
         pieces = batch.pieces
         if batch.rest:
             pieces.append(decode_ahead(self._parser, bench.keyring, batch.rest, parked))
+            batch.rest = []  # the fold may be tried again
         return _followed(bench, fold_ahead(bench, together(pieces), parked))
 
     async def _in_writer(self, work: Callable[..., T], *arguments: Any) -> T:

@@ -126,8 +126,8 @@ def documents_terms(texts: Sequence[str]) -> list[Sparse]:
     terms = np.frombuffer(array(_UINT32, itertools.chain.from_iterable(parts)), np.uint32)
     lengths = np.fromiter(map(len, parts), np.int64, len(parts))
     # in one number: which text, which term, which kind
-    text, kind = np.divmod(np.arange(len(parts), dtype=np.uint64), len(_KINDS))
-    keys = np.repeat(text << np.uint64(35) | kind, lengths) | terms.astype(np.uint64) << np.uint64(3)
+    of_text, kind = np.divmod(np.arange(len(parts), dtype=np.uint64), len(_KINDS))
+    keys = np.repeat(of_text << np.uint64(35) | kind, lengths) | terms.astype(np.uint64) << np.uint64(3)
     keys.sort()
     firsts = _firsts(keys)
     counts = np.diff(np.r_[firsts, len(keys)])

@@ -61,28 +61,22 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
 
 @pytest.fixture
 def reader(tmp_path: Path, page: Path, request: pytest.FixtureRequest) -> Iterator[Newcomer]:
-    if page.name in WITH_MODEL or page.name in FROM_NOTHING:
-        with embedding_endpoint() as models, contextlib.ExitStack() as node:
-            settings = {}
-            if page.name in WITH_MODEL:
-                settings = {"KLEDGER_MODEL": "m", "KLEDGER_MODEL_URL": models.url, "KLEDGER_MODEL_KEY": "k"}
-                answers_anything(models.chat)
-            if page.name in FROM_NOTHING:
-                newcomer = Newcomer(tmp_path, free_address(), settings, cold=page.name == "README.md")
-            else:
-                running_node = node.enter_context(running(_data(tmp_path), env=settings))
-                newcomer = Newcomer(tmp_path, running_node.url.removeprefix("http://"), prepared=True)
-            try:
-                yield newcomer
-            finally:
-                newcomer.close()
-        return
-    project: Project = request.getfixturevalue("project")
-    newcomer = Newcomer(project.folder, project.address, prepared=True)
-    try:
+    with contextlib.ExitStack() as ending:
+        settings = {}
+        if page.name in WITH_MODEL:
+            models = ending.enter_context(embedding_endpoint())
+            settings = {"KLEDGER_MODEL": "m", "KLEDGER_MODEL_URL": models.url, "KLEDGER_MODEL_KEY": "k"}
+            answers_anything(models.chat)
+        if page.name in FROM_NOTHING:
+            newcomer = Newcomer(tmp_path, free_address(), settings, cold=page.name == "README.md")
+        elif page.name in WITH_MODEL:
+            node = ending.enter_context(running(_data(tmp_path), env=settings))
+            newcomer = Newcomer(tmp_path, node.url.removeprefix("http://"), prepared=True)
+        else:
+            project: Project = request.getfixturevalue("project")
+            newcomer = Newcomer(project.folder, project.address, prepared=True)
+        ending.callback(newcomer.close)
         yield newcomer
-    finally:
-        newcomer.close()
 
 
 def answers_anything(chat: ChatEndpoint) -> None:

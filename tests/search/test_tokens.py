@@ -169,6 +169,15 @@ def test_a_text_that_is_normalised_in_pieces_is_what_it_would_be_as_a_whole(text
         assert one_form(whole) == unicodedata.normalize("NFKC", whole)
 
 
+def test_a_weight_is_that_of_bm25_for_the_kind_of_the_term() -> None:
+    """As k1, b and the usual number of terms of each kind say, by hand."""
+    twice = document_terms("", "tar tar 王")
+    stem = weight_of(twice, "tar")
+    assert stem == pytest.approx(2 * 2.2 / (2 + 1.2 * (0.25 + 0.75 * 2 / 50)))
+    character = weight_of(twice, "王")
+    assert character == pytest.approx(1 * 1.6 / (1 + 0.6 * (0.6 + 0.4 * 1 / 50)))
+
+
 WORDS = st.text(alphabet="ab cd 王压缩文件 .\n,Ｇü" + "the of and git", max_size=60)
 
 
