@@ -26,8 +26,8 @@ from projections.engine.ahead.between import UNTOUCHED, Ahead, Untouched
 from projections.engine.ahead.made_rows import MadeRows
 from projections.engine.ahead.new_in_list import NewItems
 from projections.engine.duckdb import checkpoint_of
-from projections.engine.memory import with_memory
 from projections.engine.own_threads import within
+from projections.fold_kit.lacking_memory import with_memory
 from projections.fold_kit.workbench import Workbench
 
 log = structlog.get_logger(__name__)

@@ -25,12 +25,12 @@ from ledger.store.parked import NONE_PARKED, Parked, ParkedEvents
 from ledger.stream import Ledger
 from projections.archive.reading import Archive
 from projections.engine.batch import SMALL, Folded
-from projections.engine.memory import with_memory
 from projections.engine.parking import fold_strictly, park
 from projections.engine.predecode import decode_ahead, fold_ahead, together
 from projections.engine.same_log import check_same_log
 from projections.engine.view import Instance, View
 from projections.fold_kit.identities import Identities
+from projections.fold_kit.lacking_memory import with_memory
 from projections.fold_kit.parser import Parser
 from projections.fold_kit.workbench import Workbench
 from projections.live.catch_up import catch_up

@@ -17,10 +17,10 @@ import pytest
 from kledger.contract.errors import ServiceFailed
 from ledger.store.in_memory import MemoryLedger
 from projections.analysts.quack import load_extensions
-from projections.engine import memory
 from projections.engine.duckdb import open_view
 from projections.engine.parking import fold_strictly
 from projections.engine.view import Instance, View
+from projections.fold_kit import lacking_memory
 from projections.live import projector as runner
 from projections.live import view_file
 from projections.live.projector import Projector
@@ -147,7 +147,7 @@ async def test_a_question_is_asked_again_while_the_view_cannot_answer(kind: type
 
 
 async def test_who_asks_is_told_when_the_view_cannot_answer_for_long(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(memory, "TRIED_FOR_SECONDS", 0.0)
+    monkeypatch.setattr(lacking_memory, "TRIED_FOR_SECONDS", 0.0)
     view = View(Instance(open_view(None)))
 
     def question(_: duckdb.DuckDBPyConnection) -> list[str]:
@@ -195,7 +195,7 @@ async def test_a_fold_without_memory_for_a_moment_is_no_trouble_of_the_node(monk
 
 
 async def test_a_fold_without_memory_for_long_is_reported_until_it_has_some(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(memory, "TRIED_FOR_SECONDS", 0.0)
+    monkeypatch.setattr(lacking_memory, "TRIED_FOR_SECONDS", 0.0)
     async with starving(monkeypatch) as (_, view, projector, tries):
         await comes_true(lambda: projector.trouble is not None)
         assert "Out of Memory" in str(projector.trouble)
