@@ -187,10 +187,10 @@ def body_bytes_in(path: Path) -> int:
 
 
 def _event(*row: Any) -> BackupEvent:
-    return BackupEvent(_stored(*row[:-1]), row[-1])
+    return BackupEvent(event_of(*row[:-1]), row[-1])
 
 
-def _stored(
+def event_of(
     position: int,
     stored_ns: int,
     subject: str,
@@ -199,6 +199,7 @@ def _stored(
     message_id_bytes: bytes | None,
     body_bytes: bytes | None,
 ) -> StoredEvent:
+    """The event of one row of `events_of`."""
     if message_id is None:
         message_id = (message_id_bytes or b"").decode("utf-8", "surrogateescape")
     content = body.encode() if body is not None else body_bytes or b""
@@ -220,7 +221,7 @@ def events_of(content: bytes) -> pa.Table:
 
 def events_in(rows: pa.Table) -> list[StoredEvent]:
     """The events of some rows of `events_of`."""
-    return [_stored(*row) for row in zip(*(column.to_pylist() for column in rows.columns), strict=True)]
+    return [event_of(*row) for row in zip(*(column.to_pylist() for column in rows.columns), strict=True)]
 
 
 def file_digest(path: Path) -> str:

@@ -8,7 +8,7 @@ from typing import overload
 import numpy as np
 import pyarrow as pa
 
-from ledger.archive.event_file import events_in
+from ledger.archive.event_file import event_of, events_in
 from ledger.event import StoredEvent
 
 
@@ -30,7 +30,8 @@ class ArchivedEvents(Sequence[StoredEvent]):
     def __getitem__(self, at: int | slice) -> StoredEvent | list[StoredEvent]:
         if isinstance(at, slice):
             return self.taken(np.arange(len(self))[at])
-        return events_in(self._rows.slice(range(len(self))[at], 1))[0]
+        place = range(len(self))[at]
+        return event_of(*(column[place].as_py() for column in self._rows.columns))
 
     def taken(self, places: np.ndarray) -> list[StoredEvent]:
         """The events at these places."""

@@ -26,6 +26,9 @@ class Sql(NamedTuple):
     text: str
 
 
+ALL_DIFFERENT = "USING COMPRESSION uncompressed"
+"""DDL after the type of a column whose texts hardly repeat: to look for repetitions is a third of a checkpoint."""
+
 Value = str | int | float | Moment | Json | Sql | Sequence[str] | Sequence[int] | None
 
 

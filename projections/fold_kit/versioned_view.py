@@ -17,7 +17,7 @@ from pydantic import BaseModel
 
 from ledger.event import Fact
 from projections.fold_kit.decisions import Counted
-from projections.fold_kit.sql_text import Json, Moment, Value, among, insert, literal, text
+from projections.fold_kit.sql_text import ALL_DIFFERENT, Json, Moment, Value, among, insert, literal, text
 from projections.fold_kit.workbench import Facts, Workbench, table_of
 
 Row = Mapping[str, Value]
@@ -52,6 +52,7 @@ class Column:
     An event states the value in `by`, else that of `every`, else its own field of the column's name, if it has one.
     `carried`: the value before stays where an event states none. `added`: since a later version, so that a digest
     includes it only where it is not null; `undigested`: no digest does. `shown`: in answers, where it is not null.
+    `different`: its texts hardly ever repeat.
     """
 
     name: str
@@ -65,6 +66,7 @@ class Column:
     added: bool = False
     undigested: bool = False
     shown: bool = False
+    different: bool = False
 
     def stated_by(self, fact: type[Fact]) -> EventValue | None:
         """The value that events of this fact state; None where they state none."""
@@ -106,8 +108,9 @@ def _as_value(stated: Any) -> Value:
 
 def _own(name: str, kind: str, sql: str, python: Callable[[Counted], Value], about: str = "") -> Column:
     """A column that every event states, and that is never carried over."""
-    nullable = name in ("valid_to", "valid_to_time", "trace_id", "message_id")
-    return Column(name, kind, about, every=EventValue(sql, lambda c, _: python(c)), nullable=nullable, carried=False)
+    nullable, different = name in ("valid_to", "valid_to_time", "trace_id", "message_id"), name == "event_id"
+    value = EventValue(sql, lambda c, _: python(c))
+    return Column(name, kind, about, every=value, nullable=nullable, carried=False, different=different)
 
 
 def _at_first(name: str, kind: str, sql: str, python: Callable[[Counted], Value]) -> Column:
@@ -256,7 +259,10 @@ class VersionedView:
 def create_table(name: str, about: str, columns: Iterable[Column]) -> str:
     """The DDL of a table, with its comments."""
     columns = list(columns)
-    defined = ", ".join(f"{each.name} {each.kind}{'' if each.nullable else ' NOT NULL'}" for each in columns)
+    defined = ", ".join(
+        f"{each.name} {each.kind}{f' {ALL_DIFFERENT}' if each.different else ''}{'' if each.nullable else ' NOT NULL'}"
+        for each in columns
+    )
     table = f"CREATE TABLE {name} ({defined});\nCOMMENT ON TABLE {name} IS {text(about)};\n"
     return table + comments(name, columns)
 

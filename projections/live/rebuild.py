@@ -37,8 +37,9 @@ from projections.live.catch_up import catch_up
 from projections.live.files import discard
 
 MEMORY_LIMIT = "384MB"
-CHECKPOINT_EVERY = 75_000
-"""Events between checkpoints of the new file. Without them, all that is committed stays in memory until the end."""
+CHECKPOINT_EVERY = 125_000
+"""Events between checkpoints of the new file. Without them, all that is committed stays in memory until the end; with
+many, what is not yet a whole row group is written again each time."""
 
 
 @dataclass(frozen=True, slots=True)

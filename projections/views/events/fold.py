@@ -11,17 +11,17 @@ import duckdb
 
 from ledger.events.recall import RecallServed
 from projections.fold_kit.decisions import Counted
-from projections.fold_kit.sql_text import Json, Moment, insert
+from projections.fold_kit.sql_text import ALL_DIFFERENT, Json, Moment, insert
 from projections.fold_kit.workbench import Facts, Workbench, table_of
 from projections.views.recalls.tables import AS_EVENTS
 
 TABLES = f"""
 CREATE TABLE other_events (
     position BIGINT NOT NULL, time TIMESTAMPTZ NOT NULL, stream_time TIMESTAMPTZ NOT NULL,
-    event_id VARCHAR NOT NULL, type VARCHAR NOT NULL, version INTEGER NOT NULL,
+    event_id VARCHAR {ALL_DIFFERENT} NOT NULL, type VARCHAR NOT NULL, version INTEGER NOT NULL,
     org VARCHAR NOT NULL, entity VARCHAR NOT NULL, entity_id VARCHAR NOT NULL, actor VARCHAR NOT NULL,
     trace_id VARCHAR, message_id VARCHAR, causation_id VARCHAR, correlation_id VARCHAR, traceparent VARCHAR,
-    source VARCHAR NOT NULL, data JSON NOT NULL
+    source VARCHAR NOT NULL, data JSON {ALL_DIFFERENT} NOT NULL
 );
 COMMENT ON TABLE other_events IS 'Internal: the accepted events that are no recalls; read the view events';
 CREATE VIEW events AS FROM other_events UNION ALL {AS_EVENTS};
@@ -35,7 +35,7 @@ COMMENT ON COLUMN events.actor IS 'Who states it, as kind:id, the same as in its
 COMMENT ON COLUMN events.trace_id IS 'Trace that it came from: the envelope''s, else the one its data names';
 COMMENT ON COLUMN events.message_id IS 'Message that it came from: the envelope''s, else the one its data names';
 COMMENT ON COLUMN events.data IS 'What the event says';
-CREATE TABLE event_keys (key UBIGINT NOT NULL, position BIGINT NOT NULL);
+CREATE TABLE event_keys (key UBIGINT {ALL_DIFFERENT} NOT NULL, position BIGINT NOT NULL);
 COMMENT ON TABLE event_keys IS 'Internal: a short key of each accepted event id, to notice repeated ones fast';
 """
 

@@ -103,7 +103,7 @@ VERSIONS = VersionedView(
         *OF_EVENT.values(),
         Column("types", "VARCHAR[]", "What it is: tool, plan, strategy, user_profile, …"),
         Column("task", "VARCHAR", "In which situation it helps"),
-        Column("content", "VARCHAR", "What is known"),
+        Column("content", "VARCHAR", "What is known", different=True),
         Column("tags", "JSON", "A JSON object of the author"),
         Column("scopes", "VARCHAR[]", "Who reads it"),
         Column("owner", "VARCHAR", "Who may change it, as kind:id"),

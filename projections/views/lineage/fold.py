@@ -10,14 +10,14 @@ import duckdb
 from ledger.events.goal import GoalFocused
 from ledger.events.recall import RecallServed
 from projections.fold_kit.decisions import Counted
-from projections.fold_kit.sql_text import Moment, Value, insert
+from projections.fold_kit.sql_text import ALL_DIFFERENT, Moment, Value, insert
 from projections.fold_kit.workbench import Facts, Workbench
 from projections.views.lineage.links import PREFIXES, REFERS, SERVING, SHOWN
 from projections.views.recalls.tables import as_links
 
 TABLES = f"""
 CREATE TABLE other_links (
-    position BIGINT NOT NULL, time TIMESTAMPTZ NOT NULL, event_id VARCHAR NOT NULL,
+    position BIGINT NOT NULL, time TIMESTAMPTZ NOT NULL, event_id VARCHAR {ALL_DIFFERENT} NOT NULL,
     event_type VARCHAR NOT NULL, org VARCHAR NOT NULL, entity VARCHAR NOT NULL, entity_id VARCHAR NOT NULL,
     relation VARCHAR NOT NULL, ref VARCHAR NOT NULL
 );

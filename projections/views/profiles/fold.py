@@ -59,7 +59,7 @@ VERSIONS = VersionedView(
         Column("memory_type", "VARCHAR"),
         *(OF_EVENT[name] for name in ("version", "change")),
         Column("status", "VARCHAR", by=_STATUS),
-        Column("content", "JSON", every=_AFTER),
+        Column("content", "JSON", every=_AFTER, different=True),
         *(OF_EVENT[name] for name in ("valid_from", "valid_to", "valid_from_time", "valid_to_time")),
         CREATED_AT,
         *(OF_EVENT[name] for name in ("event_id", "trace_id", "message_id")),

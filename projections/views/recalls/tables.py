@@ -18,7 +18,7 @@ from ledger.events.recall import RecallServed
 from projections.fold_kit.envelopes import data_as_json, written_version
 from projections.fold_kit.recalls import counts
 from projections.fold_kit.schema_sql import data_structure, struct_type
-from projections.fold_kit.sql_text import text
+from projections.fold_kit.sql_text import ALL_DIFFERENT, text
 
 KEPT = ", ".join(
     (
@@ -39,9 +39,10 @@ def _each(items: str) -> str:
 
 _RANK = "CASE WHEN item IS NOT NULL THEN n END::INTEGER"
 
-_COLUMNS = """
-    position BIGINT NOT NULL, time TIMESTAMPTZ NOT NULL, stream_time TIMESTAMPTZ NOT NULL, event_id VARCHAR NOT NULL,
-    org VARCHAR NOT NULL, entity_id VARCHAR NOT NULL, actor VARCHAR NOT NULL, trace_id VARCHAR, message_id VARCHAR,
+_COLUMNS = f"""
+    position BIGINT NOT NULL, time TIMESTAMPTZ NOT NULL, stream_time TIMESTAMPTZ NOT NULL,
+    event_id VARCHAR {ALL_DIFFERENT} NOT NULL, org VARCHAR NOT NULL, entity_id VARCHAR NOT NULL,
+    actor VARCHAR NOT NULL, trace_id VARCHAR, message_id VARCHAR,
     causation_id VARCHAR, correlation_id VARCHAR, traceparent VARCHAR, source VARCHAR NOT NULL"""
 
 TABLES = f"""

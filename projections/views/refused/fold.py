@@ -8,12 +8,13 @@ import pyarrow as pa
 
 from ledger.event import StoredEvent
 from projections.fold_kit.decisions import Refusal
+from projections.fold_kit.sql_text import ALL_DIFFERENT
 from projections.views.refused.shown import body_of
 
-TABLES = """
+TABLES = f"""
 CREATE TABLE refused_events (
     position BIGINT NOT NULL, time TIMESTAMPTZ NOT NULL, subject VARCHAR NOT NULL, event_id VARCHAR,
-    type VARCHAR, code VARCHAR NOT NULL, reason VARCHAR NOT NULL, body VARCHAR NOT NULL
+    type VARCHAR, code VARCHAR NOT NULL, reason VARCHAR NOT NULL, body VARCHAR {ALL_DIFFERENT} NOT NULL
 );
 COMMENT ON TABLE refused_events IS 'Events that are in the log and do not count, each with its reason';
 COMMENT ON COLUMN refused_events.time IS 'When the log kept it';
