@@ -73,7 +73,8 @@ class Opened:
         for refusal in refusals:
             at = refusal.event.position
             code, reason = self.failed.get(at, (refusal.code, refusal.reason))
-            result.append(Refusal(self.stored[at - first], code, reason))
+            event = refusal.event if self.events is self.stored else self.stored[at - first]
+            result.append(Refusal(event, code, reason))
         return result
 
 

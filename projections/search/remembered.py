@@ -1,7 +1,7 @@
 """Cache of items for searches, so that a search queries the view only for what has changed.
 
 A version is immutable, and the state of its item changes only when an event about an item is folded. What ranks an item
-is kept apart from its texts, and for ten times as many.
+is kept apart from its texts, which are read from the file where there is no room for them.
 """
 
 from __future__ import annotations
@@ -12,19 +12,18 @@ from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 
 import duckdb
-import orjson
 
 from kledger.contract.errors import LedgerError
 from ledger.event import JsonObject
 from projections.engine.view import View
 from projections.fold_kit.sql_text import among
-from projections.search.known import Known, Shared, State, known, states, texts, texts_of_few
+from projections.search.known import Known, Shared, State, known, states, texts, texts_of_few, version_of
 from projections.search.match import Passages, passages
 
 MOST = 100_000
 """Capacity, in items without their texts: some 0.7 KB each."""
-MOST_TEXTS = 48 << 20
-"""Capacity for versions with their texts, in bytes."""
+MOST_TEXTS = 100 << 20
+"""Capacity for versions with their texts, in bytes: some 1 KB each."""
 MOST_PASSAGES = 20_000
 """Capacity for the terms of versions, in versions: some 1 KB each."""
 FEW, LARGE = 8, 30_000
@@ -79,13 +78,14 @@ class RememberedItems:
             self._filling = asyncio.create_task(self._fill(self.instance.position), name="searched-items-fill")
 
     async def _fill(self, upto: int) -> None:
-        width = FILLED_AT_ONCE
+        width, room = FILLED_AT_ONCE, True
         # What fails here is loaded by the search that needs it, which says why it cannot be.
         with contextlib.suppress(LedgerError, duckdb.Error, RuntimeError):
             while upto > 0 and len(self._known) < self._most and self.instance is self._view.instance:
                 after = max(0, upto - width)
                 if await self._load(after, upto) < FILLED_AT_ONCE // 2:  # most of the log is about something else
                     width *= 2
+                room = room and await self._load_texts(after, upto)
                 upto = after
                 await asyncio.sleep(_REST_SECONDS)
 
@@ -98,6 +98,15 @@ class RememberedItems:
             )
             self._keep(items)
         return len(items)
+
+    async def _load_texts(self, after: int, upto: int) -> bool:
+        """Keep the texts of the cached versions made between two positions; False where there is no room for them."""
+        async with self._turn:
+            read = await self._view.ask(texts, f"valid_from > {after} AND valid_from <= {upto} AND valid_to IS NULL")
+            there_is_room = self._bytes + sum(map(len, read.values())) <= self._most_texts
+            if there_is_room:
+                self._hold({at: text for at, text in read.items() if at in self._known})
+        return there_is_room
 
     async def shown(self, items: Sequence[Known]) -> dict[int, JsonObject]:
         """The items as JSON, as the interfaces return them, by the position of their version."""
@@ -186,7 +195,7 @@ class RememberedItems:
                 read = await self._view.ask(texts, f"valid_from IN ({among(missing)})")
             self._hold(read)
             found |= read
-        return {at: orjson.loads(text) for at, text in found.items()}
+        return {at: version_of(text) for at, text in found.items()}
 
     def _hold(self, read: Mapping[int, bytes]) -> None:
         for at, text in read.items():

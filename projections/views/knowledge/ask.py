@@ -36,6 +36,9 @@ from projections.views.knowledge.tables import ITEM, SHOWN, STATE, WHILE
 _READ = [column for column in ITEM if column.name not in ("org", "supporting", "opposing", "erased")]
 ITEM_COLUMNS = ", ".join(column.read() for column in _READ)
 """The columns of an item, by name, from the view `knowledge`, from `knowledge_at` or from MADE."""
+ITEM_NAMES = tuple(column.name for column in _READ)
+ITEM_VALUES = ", ".join(f"{column.name}{'::VARCHAR' if column.kind == 'JSON' else ''}" for column in _READ)
+"""The same, once they are read, as values of a JSON array: a document as its text, which keeps its numbers."""
 _WHERE_SET = ("merged_into", *SHOWN)
 STATED = ("types", "task", "content", "tags", "scopes", "resource_ids", "source", "score")
 """What a save states of an item, beside its owner and its counts."""
