@@ -23,7 +23,7 @@ from projections.engine.view import View
 A_FEW = 8
 # How long a batch waits for more after the last events of it came, and how long after the first ones.
 GATHER_SECONDS = 0.25
-LONGEST_SECONDS = 0.5
+LONGEST_SECONDS = 0.35
 # How long recalls wait for each other while nothing else comes behind them, and how many are folded at once.
 RECALLS_SECONDS = 2.0
 MOST_RECALLS = 2_000

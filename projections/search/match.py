@@ -8,7 +8,7 @@ in it, and a store of one item measures like one of a million. A long text is me
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from projections.vectors.tokens import MOST_CHARACTERS, document_terms, documents_terms, query_terms
+from projections.vectors.tokens import MOST_CHARACTERS, documents_terms, query_terms
 
 BACKGROUND = Path(__file__).with_name("background.npz")
 """Made by bench/background.py from the word counts of SymSpell (Wolf Garbe, MIT licence), which are of Google Books
@@ -55,15 +55,20 @@ def weighed(query: str) -> Weighed:
     return Weighed(terms.indices, weights / total if total else weights)
 
 
-def passages(task: str, content: str) -> Passages:
-    """The terms of each passage of an item; each passage is read with the item's task."""
+def passages(items: Iterable[tuple[str, str]]) -> list[Passages]:
+    """The terms of each passage of items, given as task and content; each passage is read with its item's task."""
+    texts = [_passages(*item) for item in items]
+    terms = iter(documents_terms([text for each in texts for text in each]))
+    return [tuple(next(terms).indices for _ in each) for each in texts]
+
+
+def _passages(task: str, content: str) -> list[str]:
     content = content[:MOST_CHARACTERS]
     size = len(content.encode("utf-8", "replace"))
     if size <= PASSAGE + _OVERLAP:
-        return (document_terms(task, content).indices,)
+        return [f"{task}\n{content}"]
     step, overlap = PASSAGE * len(content) // size, _OVERLAP * len(content) // size
-    parts = (content[at : at + step + overlap] for at in range(0, len(content), step))
-    return tuple(each.indices for each in documents_terms([f"{task}\n{part}" for part in parts]))
+    return [f"{task}\n{content[at : at + step + overlap]}" for at in range(0, len(content), step)]
 
 
 def covered(query: Weighed, item: Passages) -> float:

@@ -213,6 +213,6 @@ async def read_passages(versions: Mapping[int, JsonObject], reading: asyncio.Loc
     """
     texts = {at: (str(version["task"]), str(version["content"])) for at, version in versions.items()}
     if sum(len(task) + len(content) for task, content in texts.values()) <= READ_AT_ONCE:
-        return {at: passages(*text) for at, text in texts.items()}
+        return dict(zip(texts, passages(texts.values()), strict=True))
     async with reading:
-        return {at: await asyncio.to_thread(passages, *text) for at, text in texts.items()}
+        return {at: (await asyncio.to_thread(passages, [text]))[0] for at, text in texts.items()}

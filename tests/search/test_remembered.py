@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from typing import Any
 
@@ -170,9 +170,9 @@ def test_what_a_file_said_is_found_no_more_once_another_one_has_its_place() -> N
 def test_long_texts_are_read_beside_the_event_loop(asked: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     readers: set[str] = set()
 
-    def reading(task: str, content: str) -> Passages:
+    def reading(items: Iterable[tuple[str, str]]) -> list[Passages]:
         readers.add(threading.current_thread().name)
-        return passages(task, content)
+        return passages(items)
 
     async def check(content: str) -> set[str]:
         readers.clear()
