@@ -212,6 +212,8 @@ async def read_passages(versions: Mapping[int, JsonObject], reading: asyncio.Loc
     A text of 100,000 characters takes up to a second: long ones are read in a thread, and the event loop goes on.
     """
     texts = {at: (str(version["task"]), str(version["content"])) for at, version in versions.items()}
+    if not texts:
+        return {}
     if sum(len(task) + len(content) for task, content in texts.values()) <= READ_AT_ONCE:
         return dict(zip(texts, passages(texts.values()), strict=True))
     async with reading:
