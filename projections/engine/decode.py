@@ -17,7 +17,6 @@ from dataclasses import dataclass
 from functools import cache
 from operator import attrgetter
 
-import numpy as np
 import pyarrow as pa
 
 from kledger.contract.errors import LedgerError
@@ -33,6 +32,7 @@ from projections.fold_kit.envelopes import NOTHING, USED_ATTRIBUTES, data_as_jso
 from projections.fold_kit.parser import Parser
 from projections.fold_kit.schema_sql import documents, flat, json_structure
 from projections.fold_kit.sql_text import text
+from projections.fold_kit.text_column import text_column
 from projections.fold_kit.workbench import Facts
 from projections.views.as_sets import sets_in
 from projections.views.lineage.links import links
@@ -178,20 +178,10 @@ def _raw(events: Sequence[StoredEvent], names: list[str]) -> pa.Table:
             pa.array([event.stored_ns // 1000 for event in events], pa.int64()),
             pa.array([event.subject for event in events], pa.string()),
             pa.array(names, pa.string()),
-            _texts([event.body for event in events]),
+            text_column([event.body for event in events]),
         ],
         names=_RAW,
     )
-
-
-def _texts(bodies: list[bytes]) -> pa.Array:
-    """Bytes as one column of texts, built from one buffer: a third of the time that appending the values takes."""
-    ends = np.cumsum(np.fromiter(map(len, bodies), np.int64, len(bodies)))
-    offsets = np.concatenate((np.zeros(1, np.int64), ends))
-    buffers = [None, pa.py_buffer(offsets), pa.py_buffer(b"".join(bodies))]
-    texts = pa.Array.from_buffers(pa.large_string(), len(bodies), buffers)
-    texts.validate(full=True)
-    return texts
 
 
 def _whole(fact: type[Fact], rows: pa.Table) -> pa.Table:

@@ -18,7 +18,7 @@ from ledger.event import JsonObject
 from projections.engine.view import View
 from projections.fold_kit.sql_text import among
 from projections.search.known import Known, Shared, State, known, states, texts, texts_of_few, version_of
-from projections.search.match import Passages, passages
+from projections.search.match import Passages, passages_of
 
 MOST = 100_000
 """Capacity, in items without their texts: some 0.7 KB each."""
@@ -215,6 +215,6 @@ async def read_passages(versions: Mapping[int, JsonObject], reading: asyncio.Loc
     if not texts:
         return {}
     if sum(len(task) + len(content) for task, content in texts.values()) <= READ_AT_ONCE:
-        return dict(zip(texts, passages(texts.values()), strict=True))
+        return dict(zip(texts, passages_of(texts.values()), strict=True))
     async with reading:
-        return {at: (await asyncio.to_thread(passages, [text]))[0] for at, text in texts.items()}
+        return {at: (await asyncio.to_thread(passages_of, [text]))[0] for at, text in texts.items()}

@@ -8,12 +8,10 @@ from kledger.contract.recall import FLOOR_OF_ONE, MOST_FLOOR, floor_of
 from projections.search.match import UNRELATED, Passages, covered, joined, passages, weighed
 from projections.search.ranking import LENT, Candidate, fuse, lend
 
-ROLLBACK, REFUND = passages(
-    [
-        ("Roll back a release", "Run `deploy --rollback`, then tell the on-call channel which version is live."),
-        ("退款流程", "先核对订单号，再在后台提交退款申请，三天内到账。"),
-    ]
+ROLLBACK = passages(
+    "Roll back a release", "Run `deploy --rollback`, then tell the on-call channel which version is live."
 )
+REFUND = passages("退款流程", "先核对订单号，再在后台提交退款申请，三天内到账。")
 
 
 @pytest.mark.parametrize(
@@ -39,14 +37,14 @@ def test_an_answer_deep_in_a_long_text_matches_as_it_does_alone() -> None:
     filling = "The quick brown fox jumps over the lazy dog and nobody knows why. " * 200
     alone = "Run deploy --rollback, then tell the on-call channel which version is live."
     query = weighed("which version is live after a rollback")
-    long, short = passages([("Notes", filling + alone + filling), ("Notes", alone)])
+    long = passages("Notes", filling + alone + filling)
     assert len(long) > 10
-    assert covered(query, long) == pytest.approx(covered(query, short), abs=0.1)
+    assert covered(query, long) == pytest.approx(covered(query, passages("Notes", alone)), abs=0.1)
 
 
 def test_a_query_without_letters_matches_nothing() -> None:
     assert covered(weighed("?!"), ROLLBACK) == 0.0
-    assert covered(weighed("release"), *passages([("", "")])) == 0.0
+    assert covered(weighed("release"), passages("", "")) == 0.0
 
 
 def test_a_text_matches_itself_wholly() -> None:

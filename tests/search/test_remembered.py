@@ -21,7 +21,7 @@ from projections.engine.view import Instance, View
 from projections.fold_kit.named_rows import named_rows
 from projections.search import remembered as remembered_items
 from projections.search.ask import Asked, Searcher
-from projections.search.match import Passages, passages
+from projections.search.match import Passages, passages_of
 from projections.search.remembered import READ_AT_ONCE, RememberedItems
 from projections.vectors.client import Answer
 from projections.vectors.store.port import Found
@@ -172,7 +172,7 @@ def test_long_texts_are_read_beside_the_event_loop(asked: dict[str, Any], monkey
 
     def reading(items: Iterable[tuple[str, str]]) -> list[Passages]:
         readers.add(threading.current_thread().name)
-        return passages(items)
+        return passages_of(items)
 
     async def check(content: str) -> set[str]:
         readers.clear()
@@ -183,7 +183,7 @@ def test_long_texts_are_read_beside_the_event_loop(asked: dict[str, Any], monkey
         assert [(item["id"], item["match"]) for item in found] == [("k1", 1.0)]
         return set(readers)
 
-    monkeypatch.setattr(remembered_items, "passages", reading)
+    monkeypatch.setattr(remembered_items, "passages_of", reading)
     here = threading.current_thread().name
     assert asyncio.run(check("a short lamp")) == {here}
     assert here not in asyncio.run(check("a long lamp " * READ_AT_ONCE))

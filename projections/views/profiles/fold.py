@@ -13,6 +13,7 @@ from ledger.events.profile import FACTS, MEMORIES, ProfileDisabled
 from projections.fold_kit import late_compute as pc
 from projections.fold_kit.decisions import Counted
 from projections.fold_kit.sql_text import Json, Value, among
+from projections.fold_kit.text_column import text_column
 from projections.fold_kit.versioned_view import (
     CREATED_AT,
     OF_EVENT,
@@ -128,7 +129,7 @@ def fold(bench: Workbench, facts: Facts) -> None:
     ended = [ends.get(position, (None, None)) for position in positions]
     made = made.drop_columns(["patch", "content"])
     for name, column in (
-        ("content", pa.array(texts, pa.large_binary()).cast(pa.large_string())),
+        ("content", text_column(texts)),
         ("created_us", pa.array([created[position] for position in positions], pa.int64())),
         ("valid_to", pa.array([position for position, _ in ended], pa.int64())),
         ("valid_to_us", pa.array([moment for _, moment in ended], pa.int64())),

@@ -16,6 +16,8 @@ def merge_patch(target: Any, patch: Any) -> Any:
     for name, value in patch.items():
         if value is None:
             merged.pop(name, None)
-        else:
+        elif isinstance(value, dict):
             merged[name] = merge_patch(merged.get(name), value)
+        else:
+            merged[name] = value
     return merged
