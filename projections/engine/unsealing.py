@@ -73,8 +73,7 @@ class Opened:
         for refusal in refusals:
             at = refusal.event.position
             code, reason = self.failed.get(at, (refusal.code, refusal.reason))
-            event = refusal.event if self.events is self.stored else self.stored[at - first]
-            result.append(Refusal(event, code, reason))
+            result.append(Refusal(self.stored[at - first], code, reason))
         return result
 
 
