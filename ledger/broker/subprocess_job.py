@@ -27,7 +27,7 @@ _MALLOC = {"MALLOC_MMAP_THRESHOLD_": str(1024 * 1024)}
 # Arrow's own default keeps a quarter more memory of a rebuild; the pages of it that are touched first cost as much as
 # reading does. Arrow falls back, and says so, where it was built without.
 _ARROW = {"ARROW_DEFAULT_MEMORY_POOL": "jemalloc"} if sys.platform == "linux" else {}
-_NUMPY = {"OPENBLAS_NUM_THREADS": "1"}  # no job multiplies matrices, and its idle threads spin
+_NUMPY = {"OPENBLAS_NUM_THREADS": "1"}  # a job has one core beside the node, and idle threads of OpenBLAS spin
 
 Progress = Callable[[int, int, float], None]
 """Called with the number done, the total, and the rate per second."""

@@ -30,6 +30,9 @@ FEW, LARGE = 8, 30_000
 """So few versions are read one by one in one statement, of a log of more than so many events."""
 FILLED_AT_ONCE = 1_000
 """Items that are read in one question where all are read: some 10 ms."""
+TEXTS_AT_ONCE, LONG_TEXTS = 200, 4 << 20
+"""Items whose texts are read in one question, some 3 ms. Where these have more bytes, no more are read ahead: each text
+may have a mebibyte."""
 _REST_SECONDS = 0.01
 MOST_CHANGES = 20_000
 """Changed items that are read to refresh the cache; where there are more, it begins anew."""
@@ -83,13 +86,15 @@ class RememberedItems:
         with contextlib.suppress(LedgerError, duckdb.Error, RuntimeError):
             while upto > 0 and len(self._known) < self._most and self.instance is self._view.instance:
                 after = max(0, upto - width)
-                if await self._load(after, upto) < FILLED_AT_ONCE // 2:  # most of the log is about something else
+                items = await self._load(after, upto)
+                if len(items) < FILLED_AT_ONCE // 2:  # most of the log is about something else
                     width *= 2
-                room = room and await self._load_texts(after, upto)
                 upto = after
                 await asyncio.sleep(_REST_SECONDS)
+                for at in range(0, len(items), TEXTS_AT_ONCE):
+                    room = room and await self._load_texts(items[at : at + TEXTS_AT_ONCE])
 
-    async def _load(self, after: int, upto: int) -> int:
+    async def _load(self, after: int, upto: int) -> list[Known]:
         async with self._turn:  # a state that is read before a refresh must not be kept after it
             await self._refresh()
             items = await self._ask(
@@ -97,13 +102,15 @@ class RememberedItems:
                 f"ORDER BY v.valid_from DESC LIMIT {self._most}"
             )
             self._keep(items)
-        return len(items)
+        return items
 
-    async def _load_texts(self, after: int, upto: int) -> bool:
-        """Keep the texts of the cached versions made between two positions; False where there is no room for them."""
+    async def _load_texts(self, items: Sequence[Known]) -> bool:
+        """Keep the texts of a few items, the latest first; False where no more should be: they are long or too many."""
         async with self._turn:
-            read = await self._view.ask(texts, f"valid_from > {after} AND valid_from <= {upto} AND valid_to IS NULL")
-            there_is_room = self._bytes + sum(map(len, read.values())) <= self._most_texts
+            made = f"valid_from BETWEEN {items[-1].at} AND {items[0].at} AND valid_to IS NULL"
+            read = await self._view.ask(texts, f"{made} LIMIT {TEXTS_AT_ONCE}")
+            size = sum(map(len, read.values()))
+            there_is_room = size <= LONG_TEXTS and self._bytes + size <= self._most_texts
             if there_is_room:
                 self._hold({at: text for at, text in read.items() if at in self._known})
         return there_is_room

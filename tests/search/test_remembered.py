@@ -21,12 +21,14 @@ from projections.engine.view import Instance, View
 from projections.fold_kit.named_rows import named_rows
 from projections.search import remembered as remembered_items
 from projections.search.ask import Asked, Searcher
+from projections.search.known import texts
 from projections.search.match import Passages, passages_of
 from projections.search.remembered import READ_AT_ONCE, RememberedItems
 from projections.vectors.client import Answer
 from projections.vectors.store.port import Found
 from projections.views.knowledge.ask import ITEM_COLUMNS, item_of
 from tests.examples import tries
+from tests.patience import comes_true
 from tests.projections.histories import histories, saved, stored
 
 ORG = "default"
@@ -94,6 +96,34 @@ def test_what_is_remembered_is_what_the_view_says_after_every_batch(
 
 def about(item: str, fact: Any) -> NewEvent:
     return NewEvent(fact, item, "agent:a")
+
+
+@pytest.mark.parametrize(("long", "questions"), [(False, [3, 3, 3, 3]), (True, [3, 12])], ids=["short", "long"])
+def test_texts_are_read_ahead_a_few_at_once_and_long_ones_are_not(
+    long: bool, questions: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[int] = []
+
+    def counted(cursor: duckdb.DuckDBPyConnection, where: str) -> dict[int, bytes]:
+        read = texts(cursor, where)
+        asked.append(len(read))
+        return read
+
+    async def check() -> None:
+        with empty_view() as view:
+            fold(view, stored([saved(f"k{number}", content=f"said {number}") for number in range(12)]))
+            items = RememberedItems(view)
+            items.fill()
+            ahead = questions[:1] if long else questions
+            await comes_true(lambda: asked == ahead)
+            everything = list(range(1, 13))
+            assert await remembered(items, everything) == await told(view, everything)
+        assert asked == questions
+
+    monkeypatch.setattr(remembered_items, "texts", counted)
+    monkeypatch.setattr(remembered_items, "TEXTS_AT_ONCE", 3)
+    monkeypatch.setattr(remembered_items, "LONG_TEXTS", 100 if long else 1 << 20)
+    asyncio.run(check())
 
 
 def test_few_versions_of_a_long_log_are_read_as_many_are(monkeypatch: pytest.MonkeyPatch) -> None:
