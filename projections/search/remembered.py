@@ -10,6 +10,7 @@ import asyncio
 import contextlib
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import duckdb
 
@@ -73,7 +74,8 @@ class RememberedItems:
         """Preload the items whose versions were made between two positions, up to the cache's capacity."""
         await self._load(after, upto)
         made = f"valid_from > {int(after)} AND valid_from <= {int(upto)} AND valid_to IS NULL"
-        self._hold(await self._view.ask(texts, f"{made} ORDER BY valid_from DESC LIMIT {self._most}"))
+        read = await self._view.ask(texts, f"{made} ORDER BY valid_from DESC LIMIT {self._most}")
+        self._hold(dict(reversed(read.items())))
 
     def fill(self) -> None:
         """Begin to load the latest items of the file, up to the cache's capacity; once."""
@@ -87,6 +89,7 @@ class RememberedItems:
             while upto > 0 and len(self._known) < self._most and self.instance is self._view.instance:
                 after = max(0, upto - width)
                 items = await self._load(after, upto)
+                _goes_first(self._known, items)
                 if len(items) < FILLED_AT_ONCE // 2:  # most of the log is about something else
                     width *= 2
                 upto = after
@@ -95,13 +98,14 @@ class RememberedItems:
                     room = room and await self._load_texts(items[at : at + TEXTS_AT_ONCE])
 
     async def _load(self, after: int, upto: int) -> list[Known]:
+        """Keep the items whose versions were made between two positions; returns them, the latest first."""
         async with self._turn:  # a state that is read before a refresh must not be kept after it
             await self._refresh()
             items = await self._ask(
                 f"v.valid_from > {int(after)} AND v.valid_from <= {int(upto)} AND v.valid_to IS NULL "
                 f"ORDER BY v.valid_from DESC LIMIT {self._most}"
             )
-            self._keep(items)
+            self._keep(items[::-1])
         return items
 
     async def _load_texts(self, items: Sequence[Known]) -> bool:
@@ -113,6 +117,7 @@ class RememberedItems:
             there_is_room = size <= LONG_TEXTS and self._bytes + size <= self._most_texts
             if there_is_room:
                 self._hold({at: text for at, text in read.items() if at in self._known})
+                _goes_first(self._texts, items)
         return there_is_room
 
     async def shown(self, items: Sequence[Known]) -> dict[int, JsonObject]:
@@ -211,6 +216,13 @@ class RememberedItems:
         while self._bytes > self._most_texts:
             _, oldest = self._texts.popitem(last=False)
             self._bytes -= len(oldest)
+
+
+def _goes_first(kept: OrderedDict[int, Any], items: Sequence[Known]) -> None:
+    """Let these items make room before all others, the oldest first; they are given the latest first."""
+    for item in items:
+        if item.at in kept:
+            kept.move_to_end(item.at, last=False)
 
 
 async def read_passages(versions: Mapping[int, JsonObject], reading: asyncio.Lock) -> dict[int, Passages]:

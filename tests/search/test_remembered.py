@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from typing import Any
 
@@ -21,7 +21,7 @@ from projections.engine.view import Instance, View
 from projections.fold_kit.named_rows import named_rows
 from projections.search import remembered as remembered_items
 from projections.search.ask import Asked, Searcher
-from projections.search.known import texts
+from projections.search.known import known, texts
 from projections.search.match import Passages, passages_of
 from projections.search.remembered import READ_AT_ONCE, RememberedItems
 from projections.vectors.client import Answer
@@ -123,6 +123,33 @@ def test_texts_are_read_ahead_a_few_at_once_and_long_ones_are_not(
     monkeypatch.setattr(remembered_items, "texts", counted)
     monkeypatch.setattr(remembered_items, "TEXTS_AT_ONCE", 3)
     monkeypatch.setattr(remembered_items, "LONG_TEXTS", 100 if long else 1 << 20)
+    asyncio.run(check())
+
+
+def test_where_there_is_no_more_room_the_oldest_items_make_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+
+    def counted(name: str, question: Callable[..., Any]) -> Callable[..., Any]:
+        def ask(*arguments: Any) -> Any:
+            asked.append(name)
+            return question(*arguments)
+
+        return ask
+
+    async def check() -> None:
+        with empty_view() as view:
+            fold(view, stored([saved(f"k{number}") for number in range(6)]))
+            items = RememberedItems(view, 3)
+            items.fill()
+            await comes_true(lambda: asked == ["known", "texts"])
+            fold(view, stored([saved(f"k{number}") for number in range(7)])[6:])
+            await items.learn(6, 7)
+            asked.clear()
+            assert len(await remembered(items, [5, 6, 7])) == 3
+            assert asked == []
+
+    monkeypatch.setattr(remembered_items, "known", counted("known", known))
+    monkeypatch.setattr(remembered_items, "texts", counted("texts", texts))
     asyncio.run(check())
 
 
