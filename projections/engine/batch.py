@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 
 from kledger.contract.errors import LogGap
 from ledger.event import StoredEvent
@@ -19,7 +20,7 @@ from projections.engine.unsealing import Opened, open_events
 from projections.engine.withheld import named, withhold
 from projections.fold_kit import erased
 from projections.fold_kit.decisions import Refusal
-from projections.fold_kit.workbench import Workbench
+from projections.fold_kit.workbench import Facts, Workbench
 from projections.views.recalls import retention
 from projections.views.recalls.fold import pack
 from projections.views.refused import fold as refused_fold
@@ -91,6 +92,7 @@ def _fold_many(bench: Workbench, decoded: Decoded, parked: Parked) -> Folded:
         rejected = gate(bench, decoded)
         refusals += [Refusal(events[at - first], code, reason) for at, code, reason in rejected]
         if len(refusals) < len(events):
+            bench.append(partial(_append, facts))
             for view in VIEWS:
                 if view.fold is not None:
                     view.fold(bench, facts)
@@ -98,12 +100,19 @@ def _fold_many(bench: Workbench, decoded: Decoded, parked: Parked) -> Folded:
     return _folded(decoded.opened, refusals)
 
 
+def _append(facts: Facts, bench: Workbench) -> None:
+    """The folds that only append."""
+    for view in VIEWS:
+        if view.appends is not None:
+            view.appends(bench, facts)
+
+
 @contextmanager
 def _fold(bench: Workbench, opened: Opened, parked: Parked) -> Iterator[list[Refusal]]:
     """One transaction around the body: its folds, the refusals it adds to the list, and the checkpoint."""
     refusals: list[Refusal] = []
     bench.at(None)
-    with transaction(bench.con):
+    with transaction(bench.con), bench.appending():
         erased.keep(bench.con, opened.erased)
         yield refusals
         last = opened.stored[-1]

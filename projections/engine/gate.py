@@ -55,7 +55,7 @@ RULES: dict[str, Callable[[duckdb.DuckDBPyConnection, str], Rules]] = {
 
 LEAST = 1_000
 """From so many events on, a mixed batch is judged as sets: its statements cost as much as the loop over these."""
-_OF_ALL = ("position", "stream_time", "org", "entity", "entity_id", "key", "closes")
+_OF_ALL = ("position", "stream_time", "org", "entity", "entity_id", "event_id", "key", "closes")
 # Each column of a relation takes part in the planning of each query over it.
 _JUDGED = (*Candidate._fields, "entity", "key")
 

@@ -38,8 +38,9 @@ class ViewOfLog:
     """One view: tables that follow from the log alone, and the folds that write them.
 
     `fold` takes a large batch: it reads the relations that the gate presents, and changes the view's own tables with
-    set-based statements. `fold_few` takes a few events as the models decoded them. Neither knows whether it runs live
-    or in a rebuild, and a law in the tests holds both to the same result.
+    set-based statements. `appends` is a fold that only appends rows and reads nothing but those relations, so that it
+    may go beside the others, which do not see its rows. `fold_few` takes a few events as the models decoded them. None
+    of them knows whether it runs live or in a rebuild, and a law in the tests holds all to the same result.
     `digested` are the relations that a digest compares, each with the columns that identify a row. `added` are columns
     that a relation has had since a later version: a digest includes them only where they are not null, so that the
     digest of a log in which they are empty stays the same. `undigested` are columns that no digest includes, so that
@@ -55,6 +56,7 @@ class ViewOfLog:
     added: dict[str, tuple[str, ...]] = field(default_factory=dict)
     undigested: dict[str, tuple[str, ...]] = field(default_factory=dict)
     later: tuple[str, ...] = ()
+    appends: Fold | None = None
 
 
 # The batch itself writes `refused_events`, as no refused event reaches a fold, and `erased_texts`, before the folds.
@@ -70,7 +72,12 @@ VIEWS: tuple[ViewOfLog, ...] = (
         {"recalls": ("match", "policy", "session", "language", "intent")},
     ),
     ViewOfLog(
-        "events", events.TABLES, events.fold, events.fold_few, {"events": ("position",), "event_keys": ("position",)}
+        "events",
+        events.TABLES,
+        None,
+        events.fold_few,
+        {"events": ("position",), "event_keys": ("position",)},
+        appends=events.append,
     ),
     ViewOfLog("feedback", feedback.TABLES, feedback.fold, feedback.fold_few, {"feedback": ("position",)}),
     ViewOfLog("goals", goals.TABLES, goals.fold, goals.fold_few, {"goal_focuses": ("position", "rank")}),
@@ -88,7 +95,14 @@ VIEWS: tuple[ViewOfLog, ...] = (
         {"knowledge_versions": knowledge.VERSIONS.names(lambda column: column.undigested)},
         ("memory_recalls",),
     ),
-    ViewOfLog("lineage", lineage.TABLES, lineage.fold, lineage.fold_few, {"lineage": ("position", "relation", "ref")}),
+    ViewOfLog(
+        "lineage",
+        lineage.TABLES,
+        None,
+        lineage.fold_few,
+        {"lineage": ("position", "relation", "ref")},
+        appends=lineage.append,
+    ),
     ViewOfLog(
         "processes",
         processes_tables.TABLES,

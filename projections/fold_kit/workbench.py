@@ -1,11 +1,16 @@
 """Workbench: a connection to a view, with the temporary relations of one batch.
 
 The relations are Arrow tables, read in place: the decoded events, the gate's verdicts, and what a fold computes.
+
+What a batch only appends can go beside its other folds, on a second connection in a thread of its own: DuckDB writes
+with one thread in one transaction.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager, suppress
 from functools import cached_property
 from typing import Any
 
@@ -37,6 +42,8 @@ class Workbench:
         self.keyring = keyring or Keyring()
         self._loaded: dict[str, pa.Table] = {}
         self._position: int | None = None
+        self._beside: _Beside | None = None
+        self._torn = False  # what was appended beside is committed, and the rest of the batch is not
         self.identities: Identities | None = None
         """The ids that the view has, where somebody keeps them in mind."""
 
@@ -55,13 +62,26 @@ class Workbench:
         """Close the connection, and the parser with it."""
         if "parser" in self.__dict__:
             self.parser.close()
+        if self._beside is not None:
+            self._beside.close()
         self.con.close()
+
+    def append_beside(self) -> None:
+        """From now on, what `append` is given goes on a second connection.
+
+        Two transactions are two commits: only for a file that is thrown away where anything fails, as a rebuild's.
+        """
+        catalog = self.con.execute("SELECT current_database()").fetchone() or ("",)
+        self._beside = _Beside(self.con.cursor(), catalog[0])
 
     def position(self) -> int:
         """The view's checkpoint. Each fold begins with this call, which also ends a transaction that was left open.
 
-        The bench is the only writer of its file, so after a fold that went well it knows.
+        The bench is the only writer of its file, so after a fold that went well it knows. Raises RuntimeError where
+        half of a batch is in the file.
         """
+        if self._torn:
+            raise RuntimeError("half of a batch is in this file: delete it and rebuild")
         if self._position is not None:
             return self._position
         query = "SELECT position FROM checkpoints WHERE name = 'views'"
@@ -75,6 +95,36 @@ class Workbench:
     def at(self, position: int | None) -> None:
         """Note where a fold has left the view; None while one runs, and where it failed."""
         self._position = position
+        if position is not None:
+            self._torn = False
+
+    @contextmanager
+    def appending(self) -> Iterator[None]:
+        """Around all that a transaction does: what `append` was given is there when the block ends, or none of it.
+
+        The block is the last thing before the commit of the transaction.
+        """
+        if self._beside is None:
+            yield
+            return
+        try:
+            yield
+            self._beside.commit()
+            self._torn = True
+        except BaseException:
+            self._beside.roll_back()
+            raise
+
+    def append(self, fold: Callable[[Workbench], None]) -> None:
+        """Run a fold that only appends and reads nothing but the batch's relations.
+
+        Where it goes beside, its rows are not to be seen in this transaction, and its errors are raised at the end of
+        `appending`. Otherwise it runs at once.
+        """
+        if self._beside is None:
+            fold(self)
+        else:
+            self._beside.start(self._loaded, fold)
 
     def run(self, statement: str) -> None:
         """Execute a statement without parameters."""
@@ -113,3 +163,45 @@ class Workbench:
         for name in self._loaded:
             self.con.unregister(name)
         self._loaded.clear()
+
+
+class _Beside:
+    """A second connection to a view file, with a thread and relations of its own."""
+
+    def __init__(self, con: duckdb.DuckDBPyConnection, catalog: str) -> None:
+        con.execute('USE "{}"'.format(catalog.replace('"', '""')))
+        self._bench = Workbench(con)
+        self._thread = ThreadPoolExecutor(1, "view-appender")
+        self._running: Future[None] | None = None
+
+    def start(self, relations: dict[str, pa.Table], fold: Callable[[Workbench], None]) -> None:
+        """Begin a transaction with one fold in it. There is one fold in a transaction."""
+        self._running = self._thread.submit(self._append, dict(relations), fold)
+
+    def commit(self) -> None:
+        """Wait for the fold, and commit. Raises what the fold raises."""
+        if self._running is not None:
+            self._running.result()
+            self._bench.run("COMMIT")
+            self._running = None
+
+    def roll_back(self) -> None:
+        """Wait for the fold, and take back what it did."""
+        if self._running is not None:
+            self._running.exception()
+            self._running = None
+            with suppress(duckdb.Error):  # what failed has ended the transaction
+                self._bench.run("ROLLBACK")
+
+    def close(self) -> None:
+        """End the thread, and close the connection."""
+        self._thread.shutdown()
+        self._bench.close()
+
+    def _append(self, relations: dict[str, pa.Table], fold: Callable[[Workbench], None]) -> None:
+        self._bench.run("BEGIN TRANSACTION")
+        self._bench.present(relations)
+        try:
+            fold(self._bench)
+        finally:
+            self._bench.clear()

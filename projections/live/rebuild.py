@@ -37,7 +37,7 @@ from projections.live.catch_up import catch_up
 from projections.live.files import discard
 
 MEMORY_LIMIT = "384MB"
-CHECKPOINT_EVERY = 125_000
+CHECKPOINT_EVERY = 200_000
 """Events between checkpoints of the new file. Without them, all that is committed stays in memory until the end; with
 many, what is not yet a whole row group is written again each time."""
 
@@ -118,6 +118,7 @@ async def folded_into(
     """
     view = View(Instance(_new_view(path, recall_days), path, keyring))
     try:
+        view.instance.bench.append_beside()
         refused = await catch_up(log, view, last, progress, parked, checkpoint_every=CHECKPOINT_EVERY, archive=archive)
         view.instance.con.execute(f"SET threads = {os.cpu_count() or 1}")  # nothing else runs any more
         view.instance.con.execute("CHECKPOINT")

@@ -31,6 +31,7 @@ COMMENT ON COLUMN tombstones.position IS 'Log position of the event that retired
 
 _PERSON = f"starts_with(actor, {text(USER)})"
 _CLEANED = "expired"  # the reason that cleaning states, of short memories (producers/operations/memory/health.py)
+_OF_A_MODEL = "('extraction', 'conflict')"
 # The rows of `s` are (org, item_id, cause, stated, actor, position, stored_us, reason, causation_id).
 _APPEND = f"""
 INSERT INTO tombstones
@@ -44,9 +45,15 @@ WHERE CASE s.cause
     ELSE after.content <> before.content AND NOT EXISTS (
         FROM event_keys AS k JOIN other_events AS e ON e.position = k.position
         WHERE k.key = md5_number_lower(s.causation_id) AND e.event_id = s.causation_id AND e.org = s.org
-            AND e.position < s.position AND e.entity IN ('extraction', 'conflict')
-    ) END
+            AND e.position < s.position AND e.entity IN {_OF_A_MODEL}
+    ){{and_in_batch}} END
 """
+# The rows of a large batch may be appended beside this fold, which does not see them.
+_NOR_IN_BATCH = f"""
+    AND NOT EXISTS (
+        FROM accepted AS e WHERE e.key = md5_number_lower(s.causation_id) AND e.event_id = s.causation_id
+            AND e.org = s.org AND e.position < s.position AND e.entity IN {_OF_A_MODEL}
+    )"""
 _LIFT = """
 DELETE FROM tombstones USING ({rows}) AS s
 WHERE tombstones.cause = 'retired' AND tombstones.org = s.org AND tombstones.item_id = s.item_id
@@ -65,7 +72,7 @@ def fold(bench: Workbench, facts: Facts) -> None:
             rows = f"""SELECT org, entity_id AS item_id, '{cause}' AS cause, closes AS stated, actor, position,
                     stored_us, d.reason AS reason, causation_id
                 FROM {table_of(fact)} WHERE {_PERSON} AND {condition}"""
-            bench.run(_APPEND.format(rows=rows))
+            bench.run(_APPEND.format(rows=rows, and_in_batch=_NOR_IN_BATCH))
     if KnowledgeRestored in facts:
         restored = f"SELECT org, entity_id AS item_id, position FROM {table_of(KnowledgeRestored)}"
         bench.run(_LIFT.format(rows=restored))
@@ -76,7 +83,7 @@ def fold_few(con: duckdb.DuckDBPyConnection, counted: list[Counted]) -> None:
     rows = [(c, row) for c in counted if (row := _row(c)) is not None]
     caused = [row for c, row in rows if c.envelope.causationid is not None]
     if caused:
-        con.execute(_APPEND.format(rows=_values(caused, _NAMES)))
+        con.execute(_APPEND.format(rows=_values(caused, _NAMES), and_in_batch=""))
     if len(caused) < len(rows):
         _append(con, [(c, row) for c, row in rows if c.envelope.causationid is None])
     restored = [(c.org, c.entity_id, c.position) for c in counted if isinstance(c.fact, KnowledgeRestored)]
