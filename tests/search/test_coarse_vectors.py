@@ -115,9 +115,8 @@ def found(hits: Hits) -> list[tuple[object, float]]:
 
 
 @pytest.fixture
-def paths() -> Iterator[Paths]:
-    with closing(Paths(256)) as made:
-        yield made
+def paths() -> Paths:
+    return Paths(256)
 
 
 def hits_of(paths: Paths, shard: edge.EdgeShard | Counting, request: edge.QueryRequest, most_admitted: bool) -> Hits:

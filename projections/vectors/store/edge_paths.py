@@ -1,7 +1,7 @@
 """The paths of one search in Qdrant Edge among many points.
 
-The engine lets go of the interpreter's lock while it searches, but takes the queries of a batch one after another. So
-the paths go beside each other, in two threads. The thread that calls waits for both: nothing is written meanwhile.
+The paths go one after the other: the engine holds the interpreter's lock while it searches, so that in two threads they
+would only wait for each other.
 
 The dense path reads every vector, a byte for each dimension. Among many points it reads half a byte first, which the
 engine keeps beside them (`coarse`), for more hits than are wanted, and only these are compared by their bytes. That is
@@ -16,12 +16,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 
 import qdrant_edge as edge
 
 MANY = 30_000
-"""Points from which on this pays: a turn of a thread takes as long as the keyword path among 10,000."""
+"""Points from which on the coarse comparison pays."""
 _AS_MANY = 8
 """Coarse hits for each that is wanted."""
 _OFF = 0.75
@@ -45,7 +44,6 @@ class Paths:
     """Asks a shard. Its methods belong to one thread."""
 
     def __init__(self, dimensions: int) -> None:
-        self._thread = ThreadPoolExecutor(1, "search-path")
         self._margin = margin(dimensions)
         self._in_vain = 0
         self._exact_ones = 0
@@ -54,13 +52,10 @@ class Paths:
         self, shard: edge.EdgeShard, asked: Mapping[str, edge.QueryRequest], coarse: str | None, *, most_admitted: bool
     ) -> Mapping[str, Hits]:
         """The hits of each path; `coarse` names one by vectors, `most_admitted` says that its filter leaves out few."""
-        first, *others = sorted(asked, key=lambda path: path != coarse)
-        beside = {path: self._thread.submit(shard.query, asked[path]) for path in others}
-        if first == coarse:
-            here = self.nearest(shard, asked[first], most_admitted=most_admitted)
-        else:
-            here = shard.query(asked[first])
-        return {first: here} | {path: answer.result() for path, answer in beside.items()}
+        return {
+            path: self.nearest(shard, one, most_admitted=most_admitted) if path == coarse else shard.query(one)
+            for path, one in asked.items()
+        }
 
     def nearest(self, shard: edge.EdgeShard, asked: edge.QueryRequest, *, most_admitted: bool) -> Hits:
         """The hits of an exact search by vector.
@@ -83,10 +78,6 @@ class Paths:
         self._exact_ones = min(2**self._in_vain, MOST_EXACT)
         self._in_vain += 1
         return shard.query(asked)
-
-    def close(self) -> None:
-        """End the thread."""
-        self._thread.shutdown()
 
 
 def margin(dimensions: int) -> float:
