@@ -153,7 +153,8 @@ def read_segment(path: Path) -> Iterator[list[BackupEvent]]:
         else:
             batches = iter(file.read(use_threads=False).take(order).to_batches(_READ_EVENTS))
         for batch in batches:
-            yield [_event(*row) for row in zip(*(column.to_pylist() for column in batch.columns), strict=True)]
+            rows = pa.Table.from_batches([batch])
+            yield list(map(BackupEvent, events_in(rows), _values(rows["leaf"])))
 
 
 def read_leaves(path: Path) -> list[bytes]:
@@ -161,8 +162,7 @@ def read_leaves(path: Path) -> list[bytes]:
     import pyarrow.parquet as pq
 
     with pq.ParquetFile(path, pre_buffer=False) as file:
-        leaves: list[bytes] = _by_position(file.read(["position", "leaf"], use_threads=False))["leaf"].to_pylist()
-    return leaves
+        return _values(_by_position(file.read(["position", "leaf"], use_threads=False))["leaf"])
 
 
 def _by_position(rows: pa.Table) -> pa.Table:
@@ -184,10 +184,6 @@ def body_bytes_in(path: Path) -> int:
         groups = [file.metadata.row_group(group) for group in range(file.metadata.num_row_groups)]
     columns = [group.column(at) for group in groups for at in range(group.num_columns)]
     return sum(one.total_uncompressed_size for one in columns if one.path_in_schema in ("body", "body_bytes"))
-
-
-def _event(*row: Any) -> BackupEvent:
-    return BackupEvent(event_of(*row[:-1]), row[-1])
 
 
 def event_of(
@@ -220,8 +216,19 @@ def events_of(content: bytes) -> pa.Table:
 
 
 def events_in(rows: pa.Table) -> list[StoredEvent]:
-    """The events of some rows of `events_of`."""
-    return [event_of(*row) for row in zip(*(column.to_pylist() for column in rows.columns), strict=True)]
+    """The events of some rows of a file."""
+    if rows["message_id"].null_count or rows["body"].null_count:
+        columns = [rows[name].to_pylist() for name in SCHEMA.names if name != "leaf"]
+        return [event_of(*row) for row in zip(*columns, strict=True)]
+    bodies = rows["body"].cast(pa.binary())  # as they are, without a text of each
+    columns = [_values(column) for column in (*(rows[name] for name in ("position", "stored_ns", "subject")), bodies)]
+    return list(map(StoredEvent, *columns, _values(rows["message_id"])))
+
+
+def _values(column: pa.ChunkedArray) -> list[Any]:
+    """The values of a column, in a fifth of the time of `to_pylist`, which makes an object of Arrow's of each."""
+    values: list[Any] = column.to_numpy().tolist()
+    return values
 
 
 def file_digest(path: Path) -> str:

@@ -91,15 +91,20 @@ async def restore(
     try:
         reached = await _open(connection, stream, manifest, settings, start_over)
         done = _Done(manifest.position, reached, started, progress)
-        sender = Sender(connection, stream, reached)
-        async with _compared(access, stream, directory, manifest, done) as comparing:
+        async with (
+            _compared(access, stream, directory, manifest, done) as comparing,
+            Sender(connection, stream, reached) as sender,
+        ):
             batches = ahead(read_backup(directory, reached + 1), _republished)
             async with contextlib.aclosing(batches):
                 async for batch in batches:
                     await sender.send(batch)
                     done.sent_to(sender.position)
-                    if comparing.done():  # it failed, or this was the last one
+                    if comparing.done():  # it failed
                         break
+                else:
+                    await sender.settle()
+                    done.sent_to(sender.position)
             chain = await comparing
         keys = await restore_keys(access, connection, directory)
         words = await restore_sessions(access, connection, directory, manifest.position)

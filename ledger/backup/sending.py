@@ -1,6 +1,7 @@
 """Restore publisher: publishes the events of a backup again, each at its old position.
 
-It uses atomic batches that name the position they follow, so that no other writer can get in between. The broker
+It uses atomic batches that name the position they follow, so that no other writer can get in between. While the broker
+stores one, all of the next but its last message is sent, which commits it: so batches are stored in order. The broker
 accepts a message id only once within its duplicate window: a second event with the same id carries it in a header of
 ours.
 """
@@ -9,13 +10,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 from kledger.contract.errors import BrokerUnavailable, PayloadTooLarge, RestoreRefused
 from ledger.broker.connection import BrokerConnection
 from ledger.broker.restored import headers_for
 from ledger.event import JsonObject, StoredEvent
-from ledger.store.atomic_batch import MAX_BYTES, MAX_MESSAGES, send_batch
+from ledger.store.atomic_batch import MAX_BYTES, MAX_MESSAGES, OpenBatch, send_batch
 from ledger.wire.publication import DUPLICATE_IN_BATCH, PASSING, WRONG_LAST_SEQUENCE, error_code, error_of, parse_answer
 
 EXPECTED_LAST = "Nats-Expected-Last-Sequence"
@@ -46,32 +47,95 @@ def republications(events: Sequence[StoredEvent]) -> list[Republication]:
     return [Republication(event, headers_for(event)) for event in events]
 
 
+class _UnderWay(NamedTuple):
+    """A batch that the broker is storing, and its answer."""
+
+    batch: list[Republication]
+    answer: asyncio.Task[JsonObject]
+
+
+def _following(one: Republication, position: int) -> Republication:
+    """An event that is taken only behind this position."""
+    return Republication(one.event, {**one.headers, EXPECTED_LAST: str(position)})
+
+
 class Sender:
-    """Publishes events in order after `position`, to a stream without other writers."""
+    """Publishes events in order after `position`, to a stream without other writers. Used as a context manager.
+
+    What was given to `send` is stored when `settle` returns.
+    """
 
     def __init__(self, connection: BrokerConnection, stream: str, position: int) -> None:
         self._connection, self._stream = connection, stream
         self.position = position
+        self._under_way: _UnderWay | None = None
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        """Wait for nothing more: what is under way is stored, or it is not."""
+        if self._under_way is not None:
+            self._under_way.answer.cancel()
+            await asyncio.gather(self._under_way.answer, return_exceptions=True)
 
     async def send(self, events: Sequence[Republication]) -> None:
         """Publish events; skips those at or before `position`, which are in the stream already.
 
-        Raises RestoreRefused (another writer), PayloadTooLarge, BrokerUnavailable, BrokerMisconfigured.
+        The last of them may be under way still. Raises RestoreRefused (another writer), PayloadTooLarge,
+        BrokerUnavailable, BrokerMisconfigured.
         """
         batch: list[Republication] = []
         size = 0
         for one in events:
             if not self._fits(one, _BATCH_HEADERS):
-                await self._send(batch)
+                await self._follow(batch)
+                await self.settle()
                 await self._send_single(one)
                 batch, size = [], 0
                 continue
             if len(batch) == MAX_MESSAGES or (batch and size + len(one.body) > MAX_BYTES):
-                await self._send(batch)
+                await self._follow(batch)
                 batch, size = [], 0
             batch.append(one)
             size += len(one.body)
-        await self._send(batch)
+        await self._follow(batch)
+
+    async def settle(self) -> None:
+        """Wait until the batch under way is stored; one that was not taken is sent again. Raises as `send` does."""
+        if self._under_way is None:
+            return
+        (batch, answer), self._under_way = self._under_way, None
+        try:
+            told = await answer
+        except BrokerUnavailable:
+            await self._send(batch)
+            return
+        if error_code(told):
+            await self._send(batch)  # it tells what is wrong, where that stays so
+        else:
+            self._acknowledge(batch[-1], told)
+
+    async def _follow(self, batch: list[Republication]) -> None:
+        """Send a batch while the one before is stored; then leave it under way."""
+        batch = [one for one in batch if one.event.position > self.position]
+        if not batch:
+            return
+        opened = OpenBatch(self._connection)
+        try:
+            first = _following(batch[0], batch[0].event.position - 1)
+            await opened.add([first, *batch[1:]])
+        except BrokerUnavailable:
+            await self.settle()
+            await self._send(batch)
+            return
+        try:
+            await self.settle()
+            self._check_order(batch[0])
+        except BaseException:
+            await opened.abandon()
+            raise
+        self._under_way = _UnderWay(batch, asyncio.ensure_future(opened.commit(TIMEOUT)))
 
     def _fits(self, one: Republication, beside: int) -> bool:
         headers = sum(len(name) + len(value) + 4 for name, value in one.headers.items())
@@ -83,7 +147,7 @@ class Sender:
         batch = [one for one in batch if one.event.position > self.position]
         while batch:
             self._check_order(batch[0])
-            batch[0] = self._following(batch[0])
+            batch[0] = _following(batch[0], self.position)
             try:
                 answer = await send_batch(self._connection, batch, max(0.001, deadline - loop.time()))
                 code = error_code(answer)
@@ -107,7 +171,7 @@ class Sender:
         deadline = loop.time() + TIMEOUT
         while one.event.position > self.position:
             self._check_order(one)
-            one = self._following(one)
+            one = _following(one, self.position)
             if not self._fits(one, 0):
                 raise PayloadTooLarge(
                     f"the event at position {one.event.position} does not fit with what a restore adds to it: raise "
@@ -130,9 +194,6 @@ class Sender:
             except BrokerUnavailable as error:
                 trouble = error
             await self._refresh_position(trouble, deadline)
-
-    def _following(self, one: Republication) -> Republication:
-        return Republication(one.event, {**one.headers, EXPECTED_LAST: str(self.position)})
 
     def _check_order(self, one: Republication) -> None:
         if one.event.position != self.position + 1:
