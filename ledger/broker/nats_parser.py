@@ -23,11 +23,8 @@ from nats.aio.subscription import Subscription
 from nats.protocol.parser import AWAITING_CONTROL_LINE, Parser
 
 from ledger.broker.frames import Outgoing, frames
-from ledger.wire.publication import MSG_ID
 
-_ID = MSG_ID.encode()
 _CRLF = b"\r\n"
-_ID_LINE = _CRLF + _ID + b":"
 _LITTLE = 4096  # of so few bytes nobody needs to wait until the socket takes more
 _MESSAGE, _PLAIN = b"HMSG ", b"MSG "
 
@@ -56,14 +53,20 @@ def headers_in(block: bytes | None) -> dict[str, str]:
     return QuickClient._parse_header_lines(block.partition(_CRLF)[2]) if block else {}
 
 
-def message_id_in(block: bytes | None) -> str:
-    """The `Nats-Msg-Id` in a header block, empty where there is none."""
-    if not block or _ID not in block:
-        return ""
-    begins = block.find(_ID_LINE) + len(_ID_LINE)
-    if begins < len(_ID_LINE) or block.find(_ID, begins) >= 0:  # not a plain line of its own, or more than one
-        return headers_in(block).get(MSG_ID, "")
-    return block[begins : block.find(_CRLF, begins)].strip().decode("utf-8", "replace")
+def reader_of(name: str) -> Callable[[bytes | None], str | None]:
+    """A function that reads one header in a block: its value, None where it is not there."""
+    raw = name.encode()
+    line = _CRLF + raw + b":"
+
+    def value_in(block: bytes | None) -> str | None:
+        if not block or raw not in block:
+            return None
+        begins = block.find(line) + len(line)
+        if begins < len(line) or block.find(raw, begins) >= 0:  # not a plain line of its own, or more than one
+            return headers_in(block).get(name)
+        return block[begins : block.find(_CRLF, begins)].strip().decode("utf-8", "replace")
+
+    return value_in
 
 
 Takers = dict[int, Callable[[Raw], None]]

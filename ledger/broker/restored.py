@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import contextlib
 from collections.abc import Mapping
 
 from kledger.contract.errors import BrokerMisconfigured, RestoreUnfinished
@@ -58,13 +59,17 @@ def as_first_stored(event: StoredEvent, headers: Mapping[str, str] | None) -> St
     """A restored event with its original time and message id; unchanged where the headers do not have them."""
     if not headers:
         return event
-    text = headers.get(STORED_NS, "")
-    if text.isascii() and text.isdecimal():
-        event = event._replace(stored_ns=int(text))
-    if MESSAGE_ID in headers:
-        try:
-            raw = base64.b64decode(headers[MESSAGE_ID], validate=True)
-        except binascii.Error:
-            return event
-        event = event._replace(message_id=raw.decode("utf-8", "surrogateescape"))
-    return event
+    stored_ns, message_id = first_stored(
+        event.stored_ns, event.message_id, headers.get(STORED_NS), headers.get(MESSAGE_ID)
+    )
+    return event._replace(stored_ns=stored_ns, message_id=message_id)
+
+
+def first_stored(stored_ns: int, message_id: str, told_ns: str | None, told_id: str | None) -> tuple[int, str]:
+    """The original time and message id, by the values of STORED_NS and MESSAGE_ID; as they are where these say none."""
+    if told_ns and told_ns.isascii() and told_ns.isdecimal():
+        stored_ns = int(told_ns)
+    if told_id is not None:
+        with contextlib.suppress(binascii.Error):
+            message_id = base64.b64decode(told_id, validate=True).decode("utf-8", "surrogateescape")
+    return stored_ns, message_id

@@ -21,10 +21,10 @@ from nats.js.api import Header
 
 from kledger.contract.errors import BrokerUnavailable, LedgerError, LogGap
 from ledger.broker.connection import BrokerConnection
-from ledger.broker.nats_parser import QuickClient, Raw, headers_in, message_id_in
-from ledger.broker.restored import as_first_stored
+from ledger.broker.nats_parser import QuickClient, Raw, reader_of
+from ledger.broker.restored import MESSAGE_ID, STORED_NS, first_stored
 from ledger.event import JsonObject, StoredEvent
-from ledger.wire.publication import PASSING, error_code, error_of
+from ledger.wire.publication import MSG_ID, PASSING, error_code, error_of
 
 # Prefetch: two lists, and at most this many messages and bytes.
 REQUEST_MESSAGES = 1_000
@@ -40,6 +40,7 @@ _FORGET_AFTER_S = 60
 # reports as pending: it reports too many on damaged files, and where the consumer began on a replica that lagged.
 # Where nothing arrived and the end is known, the server is asked what is missing.
 _MORE_COMES_WITHIN_S = 1.0
+_message_id_in, _told_ns_in, _told_id_in = (reader_of(name) for name in (MSG_ID, STORED_NS, MESSAGE_ID))
 
 
 class Interrupted(Exception):
@@ -280,8 +281,11 @@ class Delivery:
         for subject, reply, body, headers in messages:
             tokens = reply.split(b".")
             position = int(tokens[sequence])
-            event = StoredEvent(position, int(tokens[moment]), subject.decode(), body, message_id_in(headers))
-            events.append(event if position > restored_to else as_first_stored(event, headers_in(headers)))
+            stored_ns, message_id = int(tokens[moment]), _message_id_in(headers) or ""
+            if position <= restored_to:
+                told = _told_ns_in(headers), _told_id_in(headers)
+                stored_ns, message_id = first_stored(stored_ns, message_id, *told)
+            events.append(StoredEvent(position, stored_ns, subject.decode(), body, message_id))
         return events
 
     def _layout(self, reply: bytes) -> tuple[int, int, int]:
