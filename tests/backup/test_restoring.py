@@ -94,6 +94,19 @@ async def test_a_restored_stream_has_the_same_events_and_the_same_chain(target: 
     await ledger.close()
 
 
+async def test_a_batch_that_the_broker_refuses_is_sent_again_before_those_that_were_sent_ahead(
+    target: BrokerAccess, tmp_path: Path
+) -> None:
+    """A broker refuses a batch with a message id that it knows: its events are sent one by one then."""
+    log = history(4_200)
+    for at in (1_500, 1_501, 3_999):
+        log[at] = log[at]._replace(message_id=log[10].message_id)
+    backup = await backed_up(log, tmp_path / "b", segment_events=2_500)
+    restored = await restore(target, tmp_path / "b")
+    assert (restored.position, restored.head) == (4_200, backup.head)
+    assert await told_by(target) == log
+
+
 def test_the_views_of_a_restored_stream_are_those_of_the_original(
     embedded_server: EmbeddedServer, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
