@@ -13,6 +13,7 @@ import orjson
 
 from producers.documents.one_file import read_one
 
+
 def main() -> None:
     """Read the order and the file, within the bounds of the order."""
     order = orjson.loads(sys.stdin.buffer.readline())
