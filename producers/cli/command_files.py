@@ -11,6 +11,7 @@ import typer
 from typer.core import TyperGroup
 
 from producers.cli.examples import with_example
+from producers.cli.misplaced import places_told
 
 FILES: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("admin", ("up", "status", "models", "version")),
@@ -51,6 +52,9 @@ FILE_OF = {name: file for file, names in FILES for name in names}
 _TAG = re.compile(r"(?<!\\)\[(?=[a-z#/@])")
 
 
+_TYPED = "kledger.typed"
+
+
 class _Loading(MutableMapping[str, Any]):
     """The commands by name. The names are known; a command is there once its file is loaded."""
 
@@ -81,6 +85,17 @@ class CommandsOfFiles(TyperGroup):
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings)
         self.commands = _Loading()
+
+    def parse_args(self, context: Any, args: list[str]) -> list[str]:
+        """Read the options before the command; one of the command's own is told where it belongs."""
+        context.meta[_TYPED] = [*args]
+        with places_told(self, context.meta[_TYPED]):
+            return super().parse_args(context, args)
+
+    def invoke(self, context: Any) -> Any:
+        """Run the command; an option that is not its own is told where it belongs."""
+        with places_told(self, context.meta[_TYPED]):
+            return super().invoke(context)
 
     def list_commands(self, _context: Any) -> list[str]:
         return [*FILE_OF]

@@ -145,3 +145,24 @@ def all_commands(commands: Mapping[str, Any], *before: str) -> Iterator[tuple[li
             yield [*before, name], command
         else:
             yield from all_commands(below, *before, name)
+
+
+@pytest.mark.parametrize(
+    ("typed", "said"),
+    [
+        ("--url http://127.0.0.1:1 status", "--url belongs after the command: kledger status --url …"),
+        ("--json list", "--json belongs after the command: kledger list --json …"),
+        ("--top-k 3 search x", "--top-k belongs after the command: kledger search --top-k …"),
+        ("--user ann document list", "--user belongs after the command: kledger document list --user …"),
+        ("document --json list", "--json belongs after the command: kledger document list --json …"),
+        ("memory --json", "--json belongs after the command: kledger memory"),
+        ("--json", "--json belongs after the command: kledger status --json …"),
+        ("list --version", "--version stands alone, without a command: kledger --version"),
+        ("search x --limitt 3", "No such option: --limitt"),
+        ("--bogus list", "No such option: --bogus"),
+    ],
+)
+def test_an_option_at_the_wrong_place_is_told_where_it_belongs(typed: str, said: str) -> None:
+    ran = kledger(*typed.split())
+    assert ran.exit_code == 2
+    assert said in " ".join(ran.stderr.replace("│", "").split())
