@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Iterator, Mapping, MutableMapping
 from importlib import import_module
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 import typer
 from typer.core import TyperGroup
 
+from producers.cli.entry import INTERRUPTED, STOPPED
 from producers.cli.examples import with_example
 from producers.cli.misplaced import places_told
 
@@ -93,9 +95,13 @@ class CommandsOfFiles(TyperGroup):
             return super().parse_args(context, args)
 
     def invoke(self, context: Any) -> Any:
-        """Run the command; an option that is not its own is told where it belongs."""
-        with places_told(self, context.meta[_TYPED]):
-            return super().invoke(context)
+        """Run the command; an option that is not its own is told where it belongs, and Ctrl-C ends it with one line."""
+        try:
+            with places_told(self, context.meta[_TYPED]):
+                return super().invoke(context)
+        except KeyboardInterrupt:
+            sys.stderr.write(f"\n{STOPPED}\n")
+            raise typer.Exit(INTERRUPTED) from None
 
     def list_commands(self, _context: Any) -> list[str]:
         return [*FILE_OF]

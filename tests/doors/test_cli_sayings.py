@@ -10,6 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from ledger.event import JsonObject
+from producers.cli import entry
 from producers.cli.command_files import CommandsOfFiles, as_shown
 from producers.cli.main import app
 from producers.cli.screen import counted
@@ -166,3 +167,26 @@ def test_an_option_at_the_wrong_place_is_told_where_it_belongs(typed: str, said:
     ran = kledger(*typed.split())
     assert ran.exit_code == 2
     assert said in " ".join(ran.stderr.replace("│", "").split())
+
+
+def interrupted(*_: object, **__: object) -> None:
+    raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize("typed", ["list", "document list", "search x", "status"])
+def test_ctrl_c_in_a_command_is_one_line_and_the_exit_code_of_shells(
+    monkeypatch: pytest.MonkeyPatch, typed: str
+) -> None:
+    monkeypatch.setattr("kledger.LedgerClient.__init__", interrupted)
+    ran = kledger(*typed.split())
+    assert (ran.exit_code, ran.stdout, ran.stderr.strip()) == (130, "", "kledger: stopped by Ctrl-C")
+
+
+def test_ctrl_c_before_a_command_has_begun_is_one_line_too(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("producers.cli.main.main", interrupted)
+    with pytest.raises(SystemExit) as ended:
+        entry.main()
+    assert ended.value.code == 130
+    assert capsys.readouterr().err.strip() == "kledger: stopped by Ctrl-C"
