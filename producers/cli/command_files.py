@@ -11,8 +11,8 @@ from typing import Any
 import typer
 from typer.core import TyperGroup
 
-from producers.cli.entry import INTERRUPTED, STOPPED
 from producers.cli.examples import with_example
+from producers.cli.interrupted import INTERRUPTED, STOPPED
 from producers.cli.misplaced import places_told
 
 FILES: tuple[tuple[str, tuple[str, ...]], ...] = (

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import sys
 
-_OURS = ("kledger", "ledger", "projections", "consumers", "producers")
+from producers.cli.interrupted import INTERRUPTED, STOPPED
 
-STOPPED = "kledger: stopped by Ctrl-C"
-INTERRUPTED = 130
-"""The exit code of a command that Ctrl-C ended, as shells have it: 128 and the number of the signal."""
+_OURS = ("kledger", "ledger", "projections", "consumers", "producers")
 
 
 def main() -> None:
