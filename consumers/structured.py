@@ -8,6 +8,8 @@ from typing import Any, Literal, TypeVar
 import orjson
 from pydantic import BaseModel, ValidationError
 
+from kledger.contract.faults import in_plain_words
+
 A = TypeVar("A", bound=BaseModel)
 
 Form = Literal["json_schema", "json_object", "text"]
@@ -53,6 +55,6 @@ def document_in(text: str, answer: type[A]) -> A:
         try:
             return answer.model_validate(document)
         except ValidationError as error:
-            errors = error.errors(include_url=False, include_input=False, include_context=False)
-            fault = "; ".join(f"{'.'.join(map(str, one['loc'])) or 'it'}: {one['msg']}" for one in errors[:5])
+            errors = error.errors(include_url=False, include_input=False)
+            fault = "; ".join(f"{'.'.join(map(str, one['loc'])) or 'it'} {in_plain_words(one)}" for one in errors[:5])
     raise InvalidAnswer(fault)

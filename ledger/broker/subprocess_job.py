@@ -17,6 +17,7 @@ from kledger.contract.errors import LedgerError, ServiceFailed
 from ledger.broker.access import BrokerAccess, Role
 from ledger.event import JsonObject
 from ledger.runtime.gc_tuning import collect_seldom
+from ledger.runtime.no_room import no_room
 from ledger.runtime.private import child_environment
 
 _LONGEST_LINE = 1 << 30  # a result is one line, of any size
@@ -85,6 +86,10 @@ async def carry_out(work: Callable[[JsonObject, Progress], Awaitable[JsonObject]
         result = await work(order, lambda done, total, rate: write({"done": done, "total": total, "rate": rate}))
     except LedgerError as error:
         write({"error": {"code": error.code, "message": error.message, "details": error.details}})
+    except Exception as error:
+        if (full := no_room(error)) is None:
+            raise
+        write({"error": {"code": full.code, "message": full.message, "details": full.details}})
     else:
         write({"result": result})
 

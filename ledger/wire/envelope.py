@@ -17,6 +17,7 @@ from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field
 
 from kledger.contract.bounds import Short
 from kledger.contract.errors import BadJson, InvalidPayload, PayloadTooLarge, SecretInClear
+from kledger.contract.faults import in_plain_words
 from kledger.contract.scope_fields import Entity
 from ledger.event import NO_LINEAGE, Fact, JsonObject, NewEvent
 from ledger.events import FACTS
@@ -212,8 +213,8 @@ def invalid_payload(what: str, error: ValidationError | TypeError) -> InvalidPay
     if not isinstance(error, ValidationError):
         return InvalidPayload(f"{what} does not fit: {error}", errors=[])
     errors = [
-        {"field": ".".join(str(part) for part in fault["loc"]), "reason": fault["msg"]}
-        for fault in error.errors(include_url=False, include_input=False, include_context=False)
+        {"field": ".".join(str(part) for part in fault["loc"]), "reason": in_plain_words(fault)}
+        for fault in error.errors(include_url=False, include_input=False)
     ]
-    summary = "; ".join(f"{e['field'] or 'it'}: {e['reason']}" for e in errors[:5])
+    summary = "; ".join(f"{e['field'] or 'it'} {e['reason']}" for e in errors[:5])
     return InvalidPayload(f"{what} does not fit its schema: {summary}", errors=errors)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Iterator, Mapping, MutableMapping
 from importlib import import_module
 from typing import Any
@@ -11,6 +12,8 @@ import typer
 from typer.core import TyperGroup
 
 from producers.cli.examples import with_example
+from producers.cli.interrupted import INTERRUPTED, STOPPED
+from producers.cli.misplaced import places_told
 
 FILES: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("admin", ("up", "status", "models", "version")),
@@ -51,6 +54,9 @@ FILE_OF = {name: file for file, names in FILES for name in names}
 _TAG = re.compile(r"(?<!\\)\[(?=[a-z#/@])")
 
 
+_TYPED = "kledger.typed"
+
+
 class _Loading(MutableMapping[str, Any]):
     """The commands by name. The names are known; a command is there once its file is loaded."""
 
@@ -81,6 +87,21 @@ class CommandsOfFiles(TyperGroup):
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings)
         self.commands = _Loading()
+
+    def parse_args(self, context: Any, args: list[str]) -> list[str]:
+        """Read the options before the command; one of the command's own is told where it belongs."""
+        context.meta[_TYPED] = [*args]
+        with places_told(self, context.meta[_TYPED]):
+            return super().parse_args(context, args)
+
+    def invoke(self, context: Any) -> Any:
+        """Run the command; an option that is not its own is told where it belongs, and Ctrl-C ends it with one line."""
+        try:
+            with places_told(self, context.meta[_TYPED]):
+                return super().invoke(context)
+        except KeyboardInterrupt:
+            sys.stderr.write(f"\n{STOPPED}\n")
+            raise typer.Exit(INTERRUPTED) from None
 
     def list_commands(self, _context: Any) -> list[str]:
         return [*FILE_OF]

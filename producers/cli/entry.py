@@ -4,10 +4,21 @@ from __future__ import annotations
 
 import sys
 
+from producers.cli.interrupted import INTERRUPTED, STOPPED
+
 _OURS = ("kledger", "ledger", "projections", "consumers", "producers")
 
 
 def main() -> None:
+    """Run the command; Ctrl-C ends it with one line, also before it has begun and as it ends."""
+    try:
+        _main()
+    except KeyboardInterrupt:
+        sys.stderr.write(f"\n{STOPPED}\n")
+        sys.exit(INTERRUPTED)
+
+
+def _main() -> None:
     """Run the command; exit with 1 and the reason where the system or the packages of a node are not there."""
     if sys.platform == "win32":
         sys.exit("kledger: a node and the command run on Linux and macOS; the client alone runs here")

@@ -1,4 +1,5 @@
-"""Reading of a file in a child process, which is ended when it takes too long or too much memory."""
+"""Reading of a file: a small one of text or Markdown in a thread, every other one in a child process, which is ended
+when it takes too long or too much memory."""
 
 from __future__ import annotations
 
@@ -7,12 +8,14 @@ import contextlib
 import signal
 import sys
 from dataclasses import dataclass
+from typing import Any
 
 import orjson
 
-from kledger.contract.documents import MOST_FILE, WORD
+from kledger.contract.documents import MARKDOWN, MOST_FILE, TEXT, WORD
 from kledger.contract.errors import PayloadTooLarge, UnreadableDocument
 from ledger.runtime.private import child_environment
+from producers.documents.one_file import read_one
 
 SECONDS = 30
 """Of the processor; of a busy machine's clock, twice as many."""
@@ -31,6 +34,11 @@ class Bounds:
 USUAL = Bounds()
 _BOUNDS = {WORD: Bounds(seconds=10)}
 """Of types that take less: Word of 900,000 characters 0.5 s, a table of 30,000 rows 8 s, one of 100,000 rows 40 s."""
+
+
+SMALL = {TEXT: 64 * 1024, MARKDOWN: 16 * 1024}
+"""Bytes of a file that is read without a process: starting one takes half a second, and these at most a second in a
+thread, whatever they hold (a usual one some milliseconds). No other type has a reader that is as safe."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +63,8 @@ class Converted:
 
 async def convert(content: bytes, content_type: str, bounds: Bounds | None = None) -> Converted:
     """Read a file, within the bounds of its type where none are given. Raises UnreadableDocument, PayloadTooLarge."""
+    if bounds is None and len(content) <= SMALL.get(content_type, -1):
+        return _converted(await asyncio.to_thread(read_one, content_type, content))
     bounds = bounds or _BOUNDS.get(content_type, USUAL)
     if len(content) > MOST_FILE:
         raise PayloadTooLarge(f"the file has {len(content):,} bytes, {MOST_FILE:,} are the limit: split it")
@@ -81,7 +91,11 @@ async def convert(content: bytes, content_type: str, bounds: Bounds | None = Non
         raise _too_long(bounds)
     if child.returncode != 0:
         raise UnreadableDocument("the file cannot be read: it is broken, or reading it takes too much memory")
-    answer = orjson.loads(said)
+    return _converted(orjson.loads(said))
+
+
+def _converted(answer: dict[str, Any]) -> Converted:
+    """What a reader answered. Raises UnreadableDocument."""
     if "error" in answer:
         raise UnreadableDocument(f"the file cannot be read: {answer['error']}")
     sections = [ReadSection(**each) for each in answer.pop("sections")]

@@ -19,6 +19,7 @@ from kledger.contract.errors import LedgerError, ServiceFailed, UnknownReference
 from kledger.contract.words import JobKind
 from ledger.broker.subprocess_job import Progress
 from ledger.event import JsonObject
+from ledger.runtime.no_room import no_room
 from producers.operations.ports import Job
 
 log = structlog.get_logger(__name__)
@@ -92,7 +93,9 @@ async def run_job(job: Job, work: Work) -> None:
         raise
     except Exception as error:
         log.exception(f"{job.kind} failed", job=job.id)
-        job.error = {"code": ServiceFailed.code, "message": f"{job.kind} failed: {error}", "details": {}}
+        full = no_room(error)
+        message = f"{job.kind} failed: {error if full is None else full.message}"
+        job.error = {"code": ServiceFailed.code, "message": message, "details": {}}
         job.state = "failed"
 
 

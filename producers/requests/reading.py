@@ -13,6 +13,7 @@ import orjson
 from pydantic import BaseModel, ValidationError
 
 from kledger.contract.errors import BadJson, IllegalScope, InvalidPayload
+from kledger.contract.faults import in_plain_words
 from ledger.wire.envelope import NUL, refuse_nul
 
 MOST_NESTED = 200
@@ -20,12 +21,6 @@ MOST_NESTED = 200
 
 M = TypeVar("M", bound=BaseModel)
 
-# What pydantic says, in the words of the product: what to do about it.
-_ADVICE = {
-    "extra_forbidden": "is not a field here: correct its spelling or leave it out",
-    "missing": "is required",
-    "string_unicode": "is not Unicode text (a lone surrogate?): send UTF-8",
-}
 _SCOPE_FIELDS = {"scopes", "owner", "visible_scopes", "entity"}
 _SCOPE_FAULTS = {"value_error", "string_too_long"}
 
@@ -91,10 +86,6 @@ def _is_about_scopes(fault: Any) -> bool:
 
 
 def _reason(fault: Any, fields: Sequence[str] = ()) -> str:
-    advice = _ADVICE.get(fault["type"])
     if fields and fault["type"] == "extra_forbidden" and len(fault["loc"]) == 1:
         return f"is not a field here: there are {', '.join(fields)}"
-    if advice is not None:
-        return advice
-    message = str(fault["msg"]).removeprefix("Value error, ")
-    return message if fault["type"] == "value_error" else f"is wrong: {message}"
+    return in_plain_words(fault)

@@ -21,6 +21,7 @@ import orjson
 
 from kledger.contract.errors import Erased, IllegalTree, InvalidPayload, UnknownKnowledge
 from ledger.privacy.sealed import ERASED
+from ledger.runtime.no_room import no_room
 from ledger.runtime.whole_file import check_directory_place
 from producers.tree.entries import entry_of
 from producers.tree.placing import memories_place, place_of
@@ -57,6 +58,8 @@ def export_tree(
     try:
         return _export(ledger, directory, user, progress)
     except OSError as error:
+        if (full := no_room(error)) is not None:
+            raise full from error
         raise IllegalTree(
             f"{error.filename or directory} cannot be written ({error.strerror or error}): give a directory that you "
             "may write to"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 
 import duckdb
@@ -26,14 +27,27 @@ def copy_frozen(instance: Instance, directory: Path) -> Path:
         with contextlib.suppress(duckdb.TransactionException):  # a long query is running: the write-ahead log is copied
             instance.bench.con.execute("CHECKPOINT")
         fresh = file.with_suffix(".part")
-        _copy_with_log(instance.path, fresh)
-        with fresh.open("rb") as copied:
-            os.fsync(copied.fileno())
-        fresh.replace(file)
+        with _none_left(fresh, fresh.with_name(fresh.name + ".wal")):
+            _copy_with_log(instance.path, fresh)
+            with fresh.open("rb") as copied:
+                os.fsync(copied.fileno())
+            fresh.replace(file)
     pointer = directory / "latest.new"
-    pointer.write_text(file.name + "\n")
-    pointer.replace(directory / "latest")
+    with _none_left(pointer):
+        pointer.write_text(file.name + "\n")
+        pointer.replace(directory / "latest")
     return file
+
+
+@contextlib.contextmanager
+def _none_left(*halves: Path) -> Iterator[None]:
+    """Remove what is half written where the block fails, as on a full disk."""
+    try:
+        yield
+    except BaseException:
+        for half in halves:
+            half.unlink(missing_ok=True)
+        raise
 
 
 def _copy_with_log(path: Path, into: Path) -> None:

@@ -62,6 +62,34 @@ def test_a_directory_is_ingested_file_by_file_under_its_name(node: ScriptedNode,
     assert "2 documents: 4 chunks saved, 2 unchanged, 0 retired" in ran.stdout
 
 
+def test_empty_files_and_files_of_other_types_are_named_and_counted(node: ScriptedNode, tmp_path: Path) -> None:
+    node.says("POST /api/documents", DONE, 201)
+    node.says("POST /api/documents", DONE, 201)
+    node.says("POST /api/documents", DONE, 201)
+    node.says("POST /api/documents", DONE, 201)
+    top = shelf(tmp_path)
+    (top / "empty.md").touch()
+    (top / "gone.md").symlink_to(top / "nowhere.md")
+    ran = kledger("ingest", str(top), "--wait", "0", "--json")
+    assert ran.exit_code == 0, ran.output
+    assert json.loads(ran.stdout)["skipped"] == [
+        {"id": "shelf/empty.md", "reason": "empty"},
+        {"id": "shelf/gone.md", "reason": "No such file or directory"},
+        {"id": "shelf/picture.png", "reason": "not a type that is read"},
+    ]
+    said = " ".join(kledger("ingest", str(top), "--wait", "0").stdout.split())
+    assert "shelf/empty.md left out: empty" in said
+    assert "3 files left out" in said
+
+
+def test_what_one_file_is_can_be_stated(node: ScriptedNode, tmp_path: Path) -> None:
+    node.says("POST /api/documents", DONE, 201)
+    (tmp_path / "NOTES").write_text("One.")
+    ran = kledger("ingest", str(tmp_path / "NOTES"), "--content-type", "text", "--wait", "0")
+    assert ran.exit_code == 0, ran.output
+    assert [each.body["content_type"] for each in node.told if each.path == "/api/documents"] == ["text"]
+
+
 def test_a_file_that_is_refused_is_told_and_the_others_are_ingested(node: ScriptedNode, tmp_path: Path) -> None:
     node.says("POST /api/documents", REFUSED, 422)
     node.says("POST /api/documents", DONE, 201)
@@ -80,6 +108,8 @@ def test_a_file_that_is_refused_is_told_and_the_others_are_ingested(node: Script
         (["nowhere.md"], "nowhere.md cannot be read"),
         (["b.md", "in/a.TXT", "--title", "T"], "give it with one file"),
         ([".git"], "there is no file that is read"),
+        (["picture.png", "--content-type", "image/png"], "'image/png' is not read: write one of text, markdown, html"),
+        (["empty.md"], "left out: empty.md (empty)"),
     ],
 )
 def test_what_cannot_be_ingested_is_said_before_anything_is_sent(
@@ -87,6 +117,7 @@ def test_what_cannot_be_ingested_is_said_before_anything_is_sent(
 ) -> None:
     top = shelf(tmp_path)
     (top / ".git" / "c.md").unlink()
+    (top / "empty.md").touch()
     monkeypatch.chdir(top)
     ran = kledger("ingest", *arguments)
     assert ran.exit_code == 2

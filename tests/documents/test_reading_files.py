@@ -40,6 +40,30 @@ async def test_markdown_has_its_headings_and_a_hash_in_code_is_none() -> None:
     assert (await convert(text.encode(), MARKDOWN)).title == "The guide"
 
 
+async def test_small_text_is_read_without_a_process_and_everything_else_in_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    started = []
+
+    async def no_process(*arguments: object, **_settings: object) -> None:
+        started.append(arguments)
+        raise OSError("a process was started")
+
+    monkeypatch.setattr(asyncio, "create_subprocess_exec", no_process)
+    assert await said("# One\n\nTwo.", MARKDOWN) == [("One", 1, ["Two."])]
+    assert await said("One.\n\nTwo.", TEXT) == [("", 1, ["One.\n\nTwo."])]
+    with pytest.raises(UnreadableDocument, match="UTF-8"):
+        await convert(b"\xff\xfeabc\xd8", TEXT)
+    assert not started
+    for content, content_type in (
+        (b"a b. " * 20_000, MARKDOWN),
+        (b"a b. " * 20_000, TEXT),
+        (b"<p>One", HTML),
+        (pdf([["One"]]), PDF),
+        (word_of(document_part("<w:p/>")), WORD),
+    ):
+        with pytest.raises(OSError, match="a process was started"):
+            await convert(content, content_type)
+
+
 async def test_text_is_paragraphs_also_with_a_mark_and_line_ends_of_windows() -> None:
     assert await said("# one\r\n\r\ntwo".encode("utf-8-sig"), TEXT) == [("", 1, ["# one\n\ntwo"])]
     assert await said("一\n\n二".encode("utf-16"), TEXT) == [("", 1, ["一\n\n二"])]

@@ -153,3 +153,16 @@ def test_the_sample_that_ships_has_every_type_both_languages_and_lineage(node: S
     assert {item["tags"]["lang"] for item in items} == {"en", "zh"}
     assert all(item["source"]["trace_id"] and item["source"]["message_id"] for item in items)
     assert len({item["owner"] for item in items}) >= 8
+
+
+@pytest.mark.parametrize("text", ["a,b\n1,2\n", "[\n1\n]\n", "\nno JSON\n", "\x00\x01\n"])
+def test_a_file_that_is_no_json_lines_is_told_with_its_line_and_nothing_is_sent(
+    node: ScriptedNode, tmp_path: Path, text: str
+) -> None:
+    file = tmp_path / "odd"
+    file.write_text(text)
+    ran = kledger("import", str(file), "--wait", "0")
+    assert ran.exit_code == 1
+    assert f"is not JSON Lines, line {2 if text.startswith(chr(10)) else 1} is not JSON" in ran.stderr
+    assert "a JSON object, on each line" in ran.stderr
+    assert not [each for each in node.asked if each.line == BATCH]

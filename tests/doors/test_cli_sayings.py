@@ -10,6 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from ledger.event import JsonObject
+from producers.cli import entry
 from producers.cli.command_files import CommandsOfFiles, as_shown
 from producers.cli.main import app
 from producers.cli.screen import counted
@@ -145,3 +146,47 @@ def all_commands(commands: Mapping[str, Any], *before: str) -> Iterator[tuple[li
             yield [*before, name], command
         else:
             yield from all_commands(below, *before, name)
+
+
+@pytest.mark.parametrize(
+    ("typed", "said"),
+    [
+        ("--url http://127.0.0.1:1 status", "--url belongs after the command: kledger status --url …"),
+        ("--json list", "--json belongs after the command: kledger list --json …"),
+        ("--top-k 3 search x", "--top-k belongs after the command: kledger search --top-k …"),
+        ("--user ann document list", "--user belongs after the command: kledger document list --user …"),
+        ("document --json list", "--json belongs after the command: kledger document list --json …"),
+        ("memory --json", "--json belongs after the command: kledger memory"),
+        ("--json", "--json belongs after the command: kledger status --json …"),
+        ("list --version", "--version stands alone, without a command: kledger --version"),
+        ("search x --limitt 3", "No such option: --limitt"),
+        ("--bogus list", "No such option: --bogus"),
+    ],
+)
+def test_an_option_at_the_wrong_place_is_told_where_it_belongs(typed: str, said: str) -> None:
+    ran = kledger(*typed.split())
+    assert ran.exit_code == 2
+    assert said in " ".join(ran.stderr.replace("│", "").split())
+
+
+def interrupted(*_: object, **__: object) -> None:
+    raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize("typed", ["list", "document list", "search x", "status"])
+def test_ctrl_c_in_a_command_is_one_line_and_the_exit_code_of_shells(
+    monkeypatch: pytest.MonkeyPatch, typed: str
+) -> None:
+    monkeypatch.setattr("kledger.LedgerClient.__init__", interrupted)
+    ran = kledger(*typed.split())
+    assert (ran.exit_code, ran.stdout, ran.stderr.strip()) == (130, "", "kledger: stopped by Ctrl-C")
+
+
+def test_ctrl_c_before_a_command_has_begun_is_one_line_too(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("producers.cli.main.main", interrupted)
+    with pytest.raises(SystemExit) as ended:
+        entry.main()
+    assert ended.value.code == 130
+    assert capsys.readouterr().err.strip() == "kledger: stopped by Ctrl-C"

@@ -183,6 +183,7 @@ async def test_every_bad_request_is_refused_with_its_code_and_changes_nothing(do
         case = f"{method} {path} {str(body)[:80]}: {answer.text[:300]}"
         assert answer.status_code == status, case
         assert word in refusal(answer, status, code), case
+        assert not any(each in answer.text for each in ("Input should", "is wrong: ", "instance of")), case
         assert await door.head() == head, case
     assert not door.desk.admin.asked
 

@@ -57,6 +57,7 @@ def import_file(
     try:
         with _opened(name) as source, bar("import", _size(name)) as shown:
             _import(session.ledger, _chunks(source, tally), tally, shown)
+            _require_lines(name, tally)
             document = tally.document(began)
             document |= until_searchable(session.ledger, wait, shown)
             session.settled = True
@@ -72,11 +73,22 @@ def import_file(
     return _answer(tally, document)
 
 
+def _require_lines(name: str, tally: Tally) -> None:
+    """Raise BadJson where no line holds a JSON object: then the file is something else, and nothing was sent."""
+    if tally.lines and tally.unread == tally.lines:
+        first = tally.errors[0]
+        raise BadJson(
+            f"{'standard input' if name == '-' else name} is not JSON Lines, line {first['line']} is "
+            f"{first['message']}: write one save payload, a JSON object, on each line; nothing was saved"
+        )
+
+
 @dataclass
 class Tally:
     """Counts and errors of the lines so far."""
 
     lines: int = 0
+    unread: int = 0  # lines without a JSON object
     saved: int = 0
     unchanged: int = 0
     held: int = 0
@@ -148,9 +160,14 @@ def _chunks(source: BinaryIO, tally: Tally) -> Iterator[Chunk]:
         try:
             payload = orjson.loads(line)
         except orjson.JSONDecodeError as error:
-            tally.refuse(number, {"code": BadJson.code, "message": f"not JSON: {error}"})
+            tally.unread += 1
+            # The reader of one line calls it line 1, which would be taken for that of the file.
+            tally.refuse(
+                number, {"code": BadJson.code, "message": f"not JSON: {error.msg}, at character {error.pos + 1}"}
+            )
             continue
         if not isinstance(payload, dict):
+            tally.unread += 1
             tally.refuse(number, {"code": InvalidPayload.code, "message": "a payload is a JSON object"})
             continue
         chunk.add(number, payload, len(line))

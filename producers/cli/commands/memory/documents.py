@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import stat
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,6 +19,8 @@ from producers.cli.progress import SEARCHABLE_WITHIN, Wait, bar, until_searchabl
 from producers.cli.screen import counted, facts, plain, snippet, table, words
 from producers.cli.session import KNOWLEDGE, Answer, Session, as_caller
 
+SHOWN_SKIPPED = 20
+
 DocumentId = Annotated[str, typer.Argument(metavar="ID", help="Such as handbook/setup.md.", show_default=False)]
 
 
@@ -31,6 +34,9 @@ def ingest(
     from_url: Annotated[
         str | None, typer.Option(metavar="URL", help="Where one file is from; nothing fetches it.")
     ] = None,
+    content_type: Annotated[
+        str | None, typer.Option(help="What one file is, where its name does not say it: text, markdown, html, …")
+    ] = None,
     scopes: reading.Scopes = None,
     owner: Annotated[str | None, typer.Option(help="The owner, such as team:web.")] = None,
     wait: Wait = SEARCHABLE_WITHIN,
@@ -42,46 +48,85 @@ def ingest(
 
     Example: kledger ingest handbook --scope project:ledger
     """
-    files = list(dict.fromkeys(_files(paths)))
+    _require_known(content_type)
+    skipped: list[dict[str, str]] = []
+    files = list(dict.fromkeys(_files(paths, skipped)))
     if not files:
+        left = "; left out: " + ", ".join(f"{each['id']} ({each['reason']})" for each in skipped[:5]) if skipped else ""
+        more = f", and {len(skipped) - 5} more" if len(skipped) > 5 else ""
         raise typer.BadParameter(
-            "there is no file that is read: text, Markdown, HTML, PDF, Word", param_hint="FILE|DIR…"
+            f"there is no file that is read: text, Markdown, HTML, PDF, Word{left}{more}", param_hint="FILE|DIR…"
         )
-    if len(files) > 1 and (title or from_url):
-        raise typer.BadParameter("give it with one file", param_hint="--title" if title else "--from-url")
+    for option, value in (("--title", title), ("--from-url", from_url), ("--content-type", content_type)):
+        if value and len(files) > 1:
+            raise typer.BadParameter("give it with one file", param_hint=option)
     done: list[dict[str, Any]] = []
     with bar("ingest", len(files)) as shown:
         for number, (path, name) in enumerate(files, 1):
-            stated = {"title": title, "url": from_url, "scopes": reading.several(scopes), "owner": owner}
+            stated = {
+                **{"title": title, "url": from_url, "content_type": content_type},
+                **{"scopes": reading.several(scopes), "owner": owner},
+            }
             done.append(_ingested(session, path, f"{under.strip('/')}/{name}" if under else name, stated))
             shown.moved(number, len(files))
         answer: dict[str, Any] = {
             "documents": done,
             **{name: sum(each.get(name, 0) for each in done) for name in ("saved", "held", "unchanged", "retired")},
             "refused": sum("error" in each for each in done),
+            "skipped": skipped,
         }
         answer |= until_searchable(session.ledger, wait, shown)
         session.settled = True
     return _told(answer)
 
 
-def _files(paths: list[Path]) -> Iterator[tuple[Path, str]]:
-    """(file, id) of each file; of directories those that are read, hidden ones left out. Raises typer.BadParameter."""
-    from kledger.contract.documents import ENDINGS  # it loads pydantic, which --help does without
+def _require_known(content_type: str | None) -> None:
+    """Raise typer.BadParameter for a type that is not read."""
+    from kledger.contract.documents import MEDIA_TYPES  # it loads pydantic, which --help does without
+
+    known = [*MEDIA_TYPES, *MEDIA_TYPES.values()]
+    if content_type is not None and content_type.partition(";")[0].strip().lower() not in known:
+        raise typer.BadParameter(
+            f"{content_type!r} is not read: write one of {', '.join(known)}", param_hint="--content-type"
+        )
+
+
+def _files(paths: list[Path], skipped: list[dict[str, str]]) -> Iterator[tuple[Path, str]]:
+    """(file, id) of each file; of directories those that are read, hidden ones left out. Raises typer.BadParameter.
+
+    What is empty, or in a directory of no type that is read, is added to `skipped` with the reason.
+    """
+    from kledger.contract.documents import ENDINGS
+
+    def judged(file: Path, name: str, about: os.stat_result, named: bool) -> Iterator[tuple[Path, str]]:
+        reason = None
+        if not named and (not stat.S_ISREG(about.st_mode) or file.suffix.lower() not in ENDINGS):
+            reason = "not a type that is read"
+        elif stat.S_ISREG(about.st_mode) and not about.st_size:
+            reason = "empty"
+        if reason is None:
+            yield file, name
+        elif (told := {"id": name, "reason": reason}) not in skipped:
+            skipped.append(told)
 
     for path in paths:
         try:
-            is_file = not stat.S_ISDIR(path.stat().st_mode)
+            about = path.stat()
         except OSError as error:
             raise typer.BadParameter(f"{path} cannot be read: {error.strerror}", param_hint="FILE|DIR…") from error
-        if is_file:
-            yield path, path.name
+        if not stat.S_ISDIR(about.st_mode):
+            yield from judged(path, path.name, about, named=True)
             continue
         top = path.resolve().name
         for each in sorted(path.rglob("*")):
             inner = each.relative_to(path)
-            if each.suffix.lower() in ENDINGS and each.is_file() and not any(p.startswith(".") for p in inner.parts):
-                yield each, f"{top}/{inner.as_posix()}"
+            if any(part.startswith(".") for part in inner.parts) or each.is_dir():
+                continue
+            name = f"{top}/{inner.as_posix()}"
+            try:
+                yield from judged(each, name, each.stat(), named=False)
+            except OSError as error:
+                skipped.append({"id": name, "reason": error.strerror or "unreadable"})
 
 
 def _ingested(session: Session, path: Path, document_id: str, stated: dict[str, Any]) -> dict[str, Any]:
@@ -106,6 +151,8 @@ def _told(answer: dict[str, Any]) -> Answer:
     for each in answer["documents"]:
         counts = ["", "", ""] if "error" in each else [str(each[name]) for name in ("saved", "unchanged", "retired")]
         rows.add_row(plain(each["id"]), *counts, plain(each["error"]["message"]) if "error" in each else "")
+    for each in answer["skipped"][:SHOWN_SKIPPED]:
+        rows.add_row(plain(each["id"]), "", "", "", f"left out: {plain(each['reason'])}")
     said = (
         f"{counted(len(answer['documents']) - answer['refused'], 'document')}: {answer['saved']} chunks saved, "
         f"{answer['unchanged']} unchanged, {answer['retired']} retired"
@@ -114,6 +161,10 @@ def _told(answer: dict[str, Any]) -> Answer:
         said += f"; {answer['held']} held, as a person had retired or corrected them: see kledger memory held"
     if answer["refused"]:
         said += f"; {answer['refused']} refused"
+    if answer["skipped"]:
+        more = f" ({SHOWN_SKIPPED} of them are named: --json has them all)"
+        said += f"; {counted(len(answer['skipped']), 'file')} left out"
+        said += more if len(answer["skipped"]) > SHOWN_SKIPPED else ""
     if not answer["searchable"]:
         said += f"; searches have position {answer['searchable_to']}, the rest follows"
     return Answer(answer, Group(rows, said), ok=not answer["refused"])

@@ -1,0 +1,24 @@
+"""A full disk: recognised whichever library met it, and told in plain words."""
+
+from __future__ import annotations
+
+import errno
+import os
+
+from kledger.contract.errors import ServiceFailed
+
+_FULL = (errno.ENOSPC, errno.EDQUOT)
+_SAID = tuple(os.strerror(number) for number in _FULL)
+
+
+def no_room(error: BaseException | None) -> ServiceFailed | None:
+    """The error of ours where this one, or what caused it, is a full disk; else None."""
+    while error is not None:
+        # DuckDB and Arrow raise errors of their own, which quote the system's.
+        if (isinstance(error, OSError) and error.errno in _FULL) or any(said in str(error) for said in _SAID):
+            return ServiceFailed(
+                f"there is no room on the disk ({str(error)[:200]}): what was half written is removed; make room, and "
+                "try again"
+            )
+        error = error.__cause__
+    return None
