@@ -51,6 +51,7 @@ def ingest(
     _require_known(content_type)
     skipped: list[dict[str, str]] = []
     files = list(dict.fromkeys(_files(paths, skipped)))
+    skipped = [*{each["id"]: each for each in skipped}.values()]  # a path may be given twice
     if not files:
         left = "; left out: " + ", ".join(f"{each['id']} ({each['reason']})" for each in skipped[:5]) if skipped else ""
         more = f", and {len(skipped) - 5} more" if len(skipped) > 5 else ""
@@ -106,8 +107,8 @@ def _files(paths: list[Path], skipped: list[dict[str, str]]) -> Iterator[tuple[P
             reason = "empty"
         if reason is None:
             yield file, name
-        elif (told := {"id": name, "reason": reason}) not in skipped:
-            skipped.append(told)
+        else:
+            skipped.append({"id": name, "reason": reason})
 
     for path in paths:
         try:
