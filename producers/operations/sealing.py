@@ -7,9 +7,12 @@ an item from the item as the view knows it.
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import replace
 
+from kledger.contract.errors import IllegalState
 from ledger.event import Appended, Head, NewEvent, StoredEvent
 from ledger.events.knowledge import KnowledgeSaved
 from ledger.events.recall import RecallServed
@@ -25,6 +28,9 @@ PersonsOf = Callable[[str, Sequence[str]], Awaitable[Mapping[str, Sequence[str]]
 Persons = tuple[str, ...]
 NOBODYS: Persons = ()
 
+HELD_SECONDS = 30.0
+"""How long an append waits for a forgetting, and a forgetting for appends."""
+
 _AT_ONCE = 1_000  # events that get their seal in one turn of the event loop; it is used while they are encoded
 _MOST_SEALS = 10_000
 
@@ -36,15 +42,63 @@ class SealingLedger:
         self._ledger, self._vault, self._persons_of = ledger, vault, persons_of
         self._keys: dict[str, Held] = {}
         self._seals: dict[Persons, EventSeal] = {}
+        self._held_back: set[str] = set()
+        self._in_flight: Counter[str] = Counter()
+        self._change = asyncio.Event()
 
     async def append(self, event: NewEvent) -> Appended:
         """See `Ledger.append`. Raises SubjectForgotten for text of a forgotten person."""
-        (sealed,) = await self._sealed([event])
-        return await self._ledger.append(sealed)
+        async with self._under_way([event]) as belongs:
+            (sealed,) = await self._sealed([event], belongs)
+            return await self._ledger.append(sealed)
 
     async def append_many(self, events: Sequence[NewEvent]) -> list[Appended]:
         """See `Ledger.append_many`. Raises SubjectForgotten; then nothing is appended."""
-        return await self._ledger.append_many(await self._sealed(events))
+        async with self._under_way(events) as belongs:
+            return await self._ledger.append_many(await self._sealed(events, belongs))
+
+    @asynccontextmanager
+    async def held_back(self, person: str, within: float = HELD_SECONDS) -> AsyncGenerator[None, None]:
+        """Hold back what is sealed for this person, once what is under way has ended; others' goes on."""
+        if person in self._held_back:
+            raise IllegalState(f"{person} is being forgotten already: try again when that is done", subject=person)
+        self._held_back.add(person)
+        try:
+            await self._until(lambda: not self._in_flight[person], person, within)
+            yield
+        finally:
+            self._held_back.discard(person)
+            self._changed()
+
+    @asynccontextmanager
+    async def _under_way(self, events: Sequence[NewEvent]) -> AsyncGenerator[list[Persons], None]:
+        """The persons of each event, counted as in flight until the append has ended."""
+        belongs = await self._persons(events)
+        persons = {person for each in belongs for person in each}
+        if held := persons & self._held_back:
+            await self._until(lambda: not persons & self._held_back, min(held), HELD_SECONDS)
+        self._in_flight.update(persons)
+        try:
+            yield belongs
+        finally:
+            self._in_flight.subtract(persons)
+            self._in_flight = +self._in_flight
+            self._changed()
+
+    async def _until(self, done: Callable[[], bool], person: str, within: float) -> None:
+        try:
+            async with asyncio.timeout(within):
+                while not done():
+                    await self._change.wait()
+        except TimeoutError:
+            raise IllegalState(
+                f"what is said of {person} did not end within {within:g} s: nothing was changed, try again",
+                subject=person,
+            ) from None
+
+    def _changed(self) -> None:
+        self._change.set()
+        self._change = asyncio.Event()
 
     def read(
         self, start: int = 1, *, follow: bool = False, batch: int = 1_000
@@ -66,8 +120,7 @@ class SealingLedger:
         self._keys.pop(name, None)
         self._seals.clear()
 
-    async def _sealed(self, events: Sequence[NewEvent]) -> Sequence[NewEvent]:
-        belongs = await self._persons(events)
+    async def _sealed(self, events: Sequence[NewEvent], belongs: Sequence[Persons]) -> Sequence[NewEvent]:
         if not any(belongs):
             return events
         seals = self._seals
