@@ -43,6 +43,7 @@ from projections.views.lineage.ask import kept_events
 log = structlog.get_logger(__name__)
 
 _OLD_FILE_SECONDS = 10.0
+_FOLDED_WITHIN_SECONDS = 60.0
 _RETRY_SECONDS = 5.0
 _READ_EVENTS = 10_000
 _COMPARISONS = 3
@@ -72,7 +73,8 @@ class Eraser:
     async def forget(self, subject: str, by: str, progress: Progress) -> JsonObject:
         """Forget a person; returns the receipt. Idempotent: a repeat returns the first receipt, or completes the order.
 
-        Raises IllegalState (not a person), UnknownReference (nobody here has this name), BrokerUnavailable.
+        What is said of the person meanwhile waits, and is refused then. Raises IllegalState (not a person; what is
+        being said of them does not end), UnknownReference (nobody here has this name), ViewBehind, BrokerUnavailable.
         """
         if not is_person(subject):
             raise IllegalState(
@@ -178,14 +180,15 @@ class Eraser:
 
     async def _carry_out(self, order: Order, progress: Progress = lambda _done, _total, _rate: None) -> JsonObject:
         view = self.rebuilds.view
-        if not order.hashes and not order.items:
-            hashes, items = await view.ask(persons.embedded_hashes, order.subject), await self._items(order)
-            order = replace(order, hashes=hashes, items=items)
-        self.receipts.begin(order)
-        secrets = [key_name(resource_id) for resource_id in await view.ask(persons.resources_of, order.subject)]
-        for name in secrets:
-            await self.vault.destroy(name, by=order.by, at=order.at, receipt=order.receipt)
-        tombstone = await self._destroy(order)
+        async with self.sealing.held_back(order.subject):
+            order = await self._listed(order)
+            self.receipts.begin(order)
+            secrets = [key_name(resource_id) for resource_id in await view.ask(persons.resources_of, order.subject)]
+            for name in secrets:
+                await self.vault.destroy(name, by=order.by, at=order.at, receipt=order.receipt)
+            tombstone = await self._destroy(order)
+            self.sealing.forget(order.subject)
+            self.keyring.forget(order.subject)
         if tombstone.receipt != order.receipt:  # two nodes got the request at once, and the other was first
             own_order, order = order, replace(order, receipt=tombstone.receipt, by=tombstone.by, at=tombstone.at)
             if (done := self.receipts.found(order.receipt)) is None:
@@ -193,14 +196,14 @@ class Eraser:
             self.receipts.drop(own_order)
             if done is not None:
                 return done
-        self.sealing.forget(order.subject)
-        self.keyring.forget(order.subject)
         await self.sessions.purge_owner(self.org, order.subject)
         position = await self._record(order)
         embeddings = await forget_embeddings(self.vault.connection, order.hashes)
         async with self.rebuilds.beside:
             file = await self._renew_view(progress)
             await renew(self.rebuilds.feed, view, self.rebuilds.data / "vectors", order.items)
+            # What was being embedded as the first were erased has been stored since.
+            embeddings += await forget_embeddings(self.vault.connection, order.hashes)
             snapshots = await self._renew_snapshots()
         in_clear = await view.ask(persons.left_in_clear, order.subject)
         if in_clear:
@@ -210,6 +213,16 @@ class Eraser:
         receipt["embeddings_removed"], receipt["snapshots_removed"] = embeddings, snapshots
         receipt["secrets_destroyed"], receipt["left_in_clear"] = len(secrets), in_clear
         return self.receipts.finish(order, receipt)
+
+    async def _listed(self, order: Order) -> Order:
+        """The order with all that has to be erased, as the log has it now. Raises ViewBehind.
+
+        One that was begun before keeps what it listed then: the view may have lost it since.
+        """
+        view = self.rebuilds.view
+        await view.wait_for((await self.rebuilds.ledger.head()).position, _FOLDED_WITHIN_SECONDS)
+        hashes, items = await view.ask(persons.embedded_hashes, order.subject), await self._items(order)
+        return replace(order, hashes=sorted({*order.hashes, *hashes}), items=sorted({*order.items, *items}))
 
     async def _destroy(self, order: Order) -> Tombstone:
         """Destroy the person's key; returns its tombstone, the first one where another node's order came before."""
@@ -248,7 +261,7 @@ class Eraser:
         )
         existing = (await self.rebuilds.view.ask(kept_events, self.org, [event.actor], [event.id])).get(event.id)
         position = existing.position if existing is not None else (await self.rebuilds.ledger.append(event)).position
-        await self.rebuilds.view.wait_for(position, 60.0)
+        await self.rebuilds.view.wait_for(position, _FOLDED_WITHIN_SECONDS)
         return position
 
     async def _renew_view(self, progress: Callable[[int, int, float], None]) -> Path:

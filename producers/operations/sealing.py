@@ -59,12 +59,21 @@ class SealingLedger:
 
     @asynccontextmanager
     async def held_back(self, person: str, within: float = HELD_SECONDS) -> AsyncGenerator[None, None]:
-        """Hold back what is sealed for this person, once what is under way has ended; others' goes on."""
+        """Hold back what is sealed for this person, once what is under way has ended; others' goes on.
+
+        Raises IllegalState when that does not end `within` so many seconds, or another block holds the person back.
+        Whoever appends in the meantime waits, up to HELD_SECONDS.
+        """
         if person in self._held_back:
             raise IllegalState(f"{person} is being forgotten already: try again when that is done", subject=person)
         self._held_back.add(person)
         try:
-            await self._until(lambda: not self._in_flight[person], person, within)
+            await self._until(
+                lambda: not self._in_flight[person],
+                within,
+                f"what is being said of {person} is not stored within {within:g} s: nothing is forgotten, try again",
+                person,
+            )
             yield
         finally:
             self._held_back.discard(person)
@@ -75,9 +84,17 @@ class SealingLedger:
         """The persons of each event, counted as in flight until the append has ended."""
         belongs = await self._persons(events)
         persons = {person for each in belongs for person in each}
+        if not persons:
+            yield belongs
+            return
         if held := persons & self._held_back:
-            await self._until(lambda: not persons & self._held_back, min(held), HELD_SECONDS)
-        self._in_flight.update(persons)
+            await self._until(
+                lambda: not persons & self._held_back,
+                HELD_SECONDS,
+                f"{min(held)} is being forgotten, for longer than {HELD_SECONDS:g} s: nothing is stored, try again",
+                min(held),
+            )
+        self._in_flight.update(persons)  # nothing was awaited since the last look
         try:
             yield belongs
         finally:
@@ -85,16 +102,13 @@ class SealingLedger:
             self._in_flight = +self._in_flight
             self._changed()
 
-    async def _until(self, done: Callable[[], bool], person: str, within: float) -> None:
+    async def _until(self, done: Callable[[], bool], within: float, reason: str, person: str) -> None:
         try:
             async with asyncio.timeout(within):
                 while not done():
                     await self._change.wait()
         except TimeoutError:
-            raise IllegalState(
-                f"what is said of {person} did not end within {within:g} s: nothing was changed, try again",
-                subject=person,
-            ) from None
+            raise IllegalState(reason, subject=person) from None
 
     def _changed(self) -> None:
         self._change.set()

@@ -24,7 +24,7 @@ from kledger.contract.errors import InvalidPayload, LedgerError, ServiceFailed
 from ledger.runtime.gc_tuning import collect_seldom
 from ledger.runtime.late_logs import log_to_stderr_late
 from projections.vectors.embedding.embeddings import Embedder, HashedEmbedder, OpenAIEmbedder
-from projections.vectors.embedding.kept import EmbeddingStore, KeptEmbedder, MemoryEmbeddings
+from projections.vectors.embedding.kept import MOST_QUESTIONS, EmbeddingStore, KeptEmbedder, MemoryEmbeddings
 from projections.vectors.embedding.queries import QueryEmbedder
 from projections.vectors.engine import Engine
 from projections.vectors.errors import EmbeddingFailed
@@ -214,7 +214,8 @@ async def _embedder(
     kept: EmbeddingStore = MemoryEmbeddings()
     if settings.kept_at is not None:
         kept = await _kept(settings.kept_at, open_until_the_end)
-    queries = QueryEmbedder(KeptEmbedder(hasty, kept), hasty, wanted.deadline)
+    questions = MemoryEmbeddings(MOST_QUESTIONS)
+    queries = QueryEmbedder(KeptEmbedder(hasty, questions), hasty, wanted.deadline)
     open_until_the_end.push_async_callback(queries.close)
     return KeptEmbedder(patient, kept), queries
 

@@ -7,9 +7,10 @@ import asyncio
 import pytest
 
 from kledger.contract.errors import IllegalState
-from ledger.event import NewEvent
+from ledger.event import Appended, NewEvent
 from ledger.events.goal import GoalFocused
 from ledger.privacy.vault import MemoryVault
+from producers.operations import sealing
 from producers.operations.sealing import SealingLedger
 from projections.live.persons import PersonsOfItems
 from tests.doors.live_desk import live_desk
@@ -27,6 +28,49 @@ async def test_an_append_for_a_held_person_waits_and_others_go_on() -> None:
             other = await ledger.append(said("user:jonas"))
             assert not waiting.done()
         assert (await waiting).position > other.position
+
+
+class Slow:
+    """A ledger whose appends wait until they may go on."""
+
+    def __init__(self) -> None:
+        self.begun, self.may = asyncio.Event(), asyncio.Event()
+
+    async def append(self, event: NewEvent) -> Appended:
+        self.begun.set()
+        await self.may.wait()
+        return Appended(1, event.id)
+
+
+async def test_what_is_under_way_is_stored_before_a_person_is_held() -> None:
+    async with live_desk() as desk:
+        slow = Slow()
+        ledger = SealingLedger(slow, MemoryVault(), PersonsOfItems(desk.view).of)  # type: ignore[arg-type]  # it appends alone
+        append = asyncio.create_task(ledger.append(said("user:mei")))
+        await slow.begun.wait()
+        with pytest.raises(IllegalState, match="try again"):
+            async with ledger.held_back("user:mei", within=0.01):
+                raise AssertionError("held while something is under way")
+
+        async def held() -> None:
+            async with ledger.held_back("user:mei"):
+                assert append.done()
+
+        holding = asyncio.create_task(held())
+        slow.may.set()
+        await holding
+        await append
+
+
+async def test_an_append_that_waits_for_too_long_is_refused_and_stores_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sealing, "HELD_SECONDS", 0.01)
+    async with live_desk() as desk:
+        ledger = SealingLedger(desk.ledger, MemoryVault(), PersonsOfItems(desk.view).of)
+        before = await desk.ledger.head()
+        async with ledger.held_back("user:mei"):
+            with pytest.raises(IllegalState, match="being forgotten"):
+                await ledger.append(said("user:mei"))
+        assert await desk.ledger.head() == before
 
 
 async def test_a_person_is_released_after_a_failure_and_held_once() -> None:

@@ -192,7 +192,8 @@ def test_after_forget_no_word_of_the_person_is_in_any_file(
             assert by.id in public_keys(data / "keys")
             assert told["receipt"]["snapshots_removed"] != []
             assert told["receipt"]["secrets_destroyed"] == 2
-            assert told["receipt"]["embeddings_removed"] == len(hers) > 4
+            kept = {text for text in hers if "\n" in text}  # of items; those of questions are in memory alone
+            assert told["receipt"]["embeddings_removed"] == len(kept) > 4
             assert len(paid.texts) == calls, "what others said was not paid for again"
             assert_forgotten(op, data, item)
             assert_no_embedding_of(hers, data)

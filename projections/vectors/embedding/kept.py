@@ -1,5 +1,6 @@
-"""Store of embeddings, so that none is paid for twice.
+"""Store of embeddings, so that none of an item is paid for twice.
 
+Those of questions are in memory alone, the latest ones: what a person asked may be in nothing that a forgetting reads.
 The key of an embedding is its model, its dimensions and the SHA-256 of its text. An endpoint's answers are stored
 before they are used, batch by batch, so that a failure in a later batch loses nothing.
 """
@@ -40,9 +41,10 @@ class EmbeddingStore(Protocol):
 
 
 class MemoryEmbeddings:
-    """Store of embeddings in memory: for tests and notebooks."""
+    """Store of embeddings in memory, of the `most` latest ones; None for all: for tests and notebooks."""
 
-    def __init__(self) -> None:
+    def __init__(self, most: int | None = None) -> None:
+        self._most = most
         self._kept: dict[EmbeddingKey, Vector] = {}
 
     async def get_many(self, keys: Iterable[EmbeddingKey]) -> dict[EmbeddingKey, Vector]:
@@ -50,10 +52,20 @@ class MemoryEmbeddings:
 
     async def put_many(self, embeddings: Mapping[EmbeddingKey, Vector]) -> None:
         self._kept.update(embeddings)
+        if self._most is not None:
+            for key in list(self._kept)[: max(0, len(self._kept) - self._most)]:
+                del self._kept[key]
+
+
+MOST_QUESTIONS = 1_000
+"""Embeddings of questions in memory: 2 MB at 512 dimensions."""
 
 
 class KeptEmbedder:
-    """Cache around a paid embedder: pays once for each text. `paid_calls` and `paid_texts` count the calls to it."""
+    """Cache around a paid embedder: pays once for each text that its store keeps.
+
+    `paid_calls` and `paid_texts` count the calls to it.
+    """
 
     def __init__(self, embedder: Embedder, store: EmbeddingStore) -> None:
         self.model = embedder.model

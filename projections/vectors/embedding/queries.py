@@ -1,6 +1,6 @@
 """Embedding of queries with a deadline, so that no search waits long for an endpoint.
 
-A call that misses the deadline goes on in the background: its answer is stored, and the same query has it next time.
+A call that misses the deadline goes on in the background; the same query has its answer the next time.
 The search itself is then answered by keywords. After several failures in a row searches call no more: a separate probe
 detects when the endpoint answers within the deadline again.
 """
