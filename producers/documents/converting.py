@@ -37,8 +37,8 @@ _BOUNDS = {WORD: Bounds(seconds=10)}
 
 
 SMALL = {TEXT: 64 * 1024, MARKDOWN: 16 * 1024}
-"""Bytes of a file that is read without a process: starting one takes some tenths of a second, and these at most a second in a
-thread, whatever they hold (a usual one some milliseconds). No other type has a reader that is as safe."""
+"""Bytes of a file that is read without a process: starting one takes some tenths of a second, and these at most a
+second in a thread, whatever they hold (a usual one some milliseconds). No other type has a reader that is as safe."""
 
 
 @dataclass(frozen=True, slots=True)
