@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import random
 import signal
@@ -289,11 +290,13 @@ async def test_an_unknown_verb_is_refused_and_harms_nothing(client: VectorClient
     assert (await client.status())["applied"] == 0
 
 
-async def test_paid_embeddings_are_kept_in_the_log_and_cost_nothing_on_a_new_node(tmp_path: Path) -> None:
-    server = EmbeddedServer(tmp_path / "nats")
-    access = await server.start()
-    await ensure_embeddings_stream(access)
-    with embedding_endpoint() as endpoint:
+async def test_paid_embeddings_of_items_are_kept_in_the_log_and_cost_nothing_on_a_new_node(tmp_path: Path) -> None:
+    async with contextlib.AsyncExitStack() as ended:
+        server = EmbeddedServer(tmp_path / "nats")
+        access = await server.start()
+        ended.push_async_callback(server.stop)
+        await ensure_embeddings_stream(access)
+        endpoint = ended.enter_context(embedding_endpoint())
         model = EmbeddingModel(endpoint.url, "secret", "small", 64, deadline=30.0)
         kept_at = KeptAt(access.url, "reader", access.passwords["reader"])
         history = a_history(100)
@@ -302,18 +305,22 @@ async def test_paid_embeddings_are_kept_in_the_log_and_cost_nothing_on_a_new_nod
             client = await VectorClient.start(
                 Settings(directory=str(tmp_path / name), embedding=model, kept_at=kept_at)
             )
+            ended.push_async_callback(client.close)
             await feed(client, history)
             texts = {(c.item_id, c.version): c for _, changes in history for c in changes if isinstance(c, Store)}
             while waiting := await client.awaiting(50):
                 known = [texts[each.item_id, each.version] for each in waiting]
                 await client.embed([(one.item_id, one.version, one.task, one.content) for one in known])
-            assert len(await hits(client, "archive branch", PUBLIC, limit=3, paths="vector")) == 3
+            calls.append(endpoint.calls)
+            for _ in range(2):
+                assert len(await hits(client, "archive branch", PUBLIC, limit=3, paths="vector")) == 3
             digests.add(await client.digest())
-            await client.close()
             calls.append(endpoint.calls)
         assert len(digests) == 1
-        assert calls[0] == calls[1] > 0
-    await server.stop()
+        items, asked, again, asked_again = calls
+        assert asked == items + 1, "a question is paid for once"
+        assert again == asked, "no item is paid for on a new node"
+        assert asked_again == again + 1, "a question is known to the node alone that was asked"
 
 
 async def test_a_failed_embedding_stops_no_feed(tmp_path: Path) -> None:
