@@ -16,7 +16,7 @@ import hashlib
 import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -154,7 +154,7 @@ def read_segment(path: Path) -> Iterator[list[BackupEvent]]:
             batches = iter(file.read(use_threads=False).take(order).to_batches(_READ_EVENTS))
         for batch in batches:
             rows = pa.Table.from_batches([batch])
-            yield list(map(BackupEvent, events_in(rows), _values(rows["leaf"])))
+            yield list(map(BackupEvent, events_in(rows), rows["leaf"].to_pylist()))
 
 
 def read_leaves(path: Path) -> list[bytes]:
@@ -162,7 +162,8 @@ def read_leaves(path: Path) -> list[bytes]:
     import pyarrow.parquet as pq
 
     with pq.ParquetFile(path, pre_buffer=False) as file:
-        return _values(_by_position(file.read(["position", "leaf"], use_threads=False))["leaf"])
+        leaves: list[bytes] = _by_position(file.read(["position", "leaf"], use_threads=False))["leaf"].to_pylist()
+    return leaves
 
 
 def _by_position(rows: pa.Table) -> pa.Table:
@@ -221,14 +222,8 @@ def events_in(rows: pa.Table) -> list[StoredEvent]:
         columns = [rows[name].to_pylist() for name in SCHEMA.names if name != "leaf"]
         return [event_of(*row) for row in zip(*columns, strict=True)]
     bodies = rows["body"].cast(pa.binary())  # as they are, without a text of each
-    columns = [_values(column) for column in (*(rows[name] for name in ("position", "stored_ns", "subject")), bodies)]
-    return list(map(StoredEvent, *columns, _values(rows["message_id"])))
-
-
-def _values(column: pa.ChunkedArray) -> list[Any]:
-    """The values of a column, in a fifth of the time of `to_pylist`, which makes an object of Arrow's of each."""
-    values: list[Any] = column.to_numpy().tolist()
-    return values
+    plain = (rows["position"], rows["stored_ns"], rows["subject"], bodies, rows["message_id"])
+    return list(map(StoredEvent, *(column.to_pylist() for column in plain)))
 
 
 def file_digest(path: Path) -> str:

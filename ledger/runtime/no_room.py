@@ -16,9 +16,6 @@ def no_room(error: BaseException | None) -> ServiceFailed | None:
     while error is not None:
         # DuckDB and Arrow raise errors of their own, which quote the system's.
         if (isinstance(error, OSError) and error.errno in _FULL) or any(said in str(error) for said in _SAID):
-            return ServiceFailed(
-                f"there is no room on the disk ({str(error)[:200]}): what was half written is removed; make room, and "
-                "try again"
-            )
+            return ServiceFailed(f"there is no room on the disk ({str(error)[:200]}): make room, and try again")
         error = error.__cause__
     return None

@@ -109,8 +109,7 @@ class Workbench:
             return
         try:
             yield
-            self._beside.commit()
-            self._torn = True
+            self._torn = self._beside.commit()
         except BaseException:
             self._beside.roll_back()
             raise
@@ -178,12 +177,14 @@ class _Beside:
         """Begin a transaction with one fold in it. There is one fold in a transaction."""
         self._running = self._thread.submit(self._append, dict(relations), fold)
 
-    def commit(self) -> None:
-        """Wait for the fold, and commit. Raises what the fold raises."""
-        if self._running is not None:
-            self._running.result()
-            self._bench.run("COMMIT")
-            self._running = None
+    def commit(self) -> bool:
+        """Wait for the fold, and commit; False where none was begun. Raises what the fold raises."""
+        if self._running is None:
+            return False
+        self._running.result()
+        self._bench.run("COMMIT")
+        self._running = None
+        return True
 
     def roll_back(self) -> None:
         """Wait for the fold, and take back what it did."""
