@@ -14,7 +14,7 @@ from ledger.store.parked import NONE_PARKED, Parked
 from projections.engine.decode import Decoded, decode
 from projections.engine.duckdb import transaction
 from projections.engine.gate import gate
-from projections.engine.registry import VIEWS
+from projections.engine.registry import FOLDS, LANES, Fold
 from projections.engine.row_fold import fold_few
 from projections.engine.unsealing import Opened, open_events
 from projections.engine.withheld import named, withhold
@@ -92,19 +92,17 @@ def _fold_many(bench: Workbench, decoded: Decoded, parked: Parked) -> Folded:
         rejected = gate(bench, decoded)
         refusals += [Refusal(events[at - first], code, reason) for at, code, reason in rejected]
         if len(refusals) < len(events):
-            bench.append(partial(_append, facts))
-            for view in VIEWS:
-                if view.fold is not None:
-                    view.fold(bench, facts)
+            bench.present(erased.of_batch(decoded.opened.erased))
+            for lane, folds in LANES.items():
+                bench.in_lane(lane, partial(_all, folds, facts))
+            _all(FOLDS, facts, bench)
         bench.clear()
     return _folded(decoded.opened, refusals)
 
 
-def _append(facts: Facts, bench: Workbench) -> None:
-    """The folds that only append."""
-    for view in VIEWS:
-        if view.appends is not None:
-            view.appends(bench, facts)
+def _all(folds: Sequence[Fold], facts: Facts, bench: Workbench) -> None:
+    for fold in folds:
+        fold(bench, facts)
 
 
 @contextmanager
@@ -112,7 +110,7 @@ def _fold(bench: Workbench, opened: Opened, parked: Parked) -> Iterator[list[Ref
     """One transaction around the body: its folds, the refusals it adds to the list, and the checkpoint."""
     refusals: list[Refusal] = []
     bench.at(None)
-    with transaction(bench.con), bench.appending():
+    with transaction(bench.con), bench.lanes_joined():
         erased.keep(bench.con, opened.erased)
         yield refusals
         last = opened.stored[-1]

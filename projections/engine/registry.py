@@ -38,9 +38,10 @@ class ViewOfLog:
     """One view: tables that follow from the log alone, and the folds that write them.
 
     `fold` takes a large batch: it reads the relations that the gate presents, and changes the view's own tables with
-    set-based statements. `appends` is a fold that only appends rows and reads nothing but those relations, so that it
-    may go beside the others, which do not see its rows. `fold_few` takes a few events as the models decoded them. None
-    of them knows whether it runs live or in a rebuild, and a law in the tests holds all to the same result.
+    set-based statements. `fold_few` takes a few events as the models decoded them. None of them knows whether it runs
+    live or in a rebuild, and a law in the tests holds all to the same result.
+    A fold in a `lane` may go beside those that are not in it, on a connection of its own: of what a batch changes, it
+    reads those relations and what the folds before it in the lane wrote, and no other fold touches its tables.
     `digested` are the relations that a digest compares, each with the columns that identify a row. `added` are columns
     that a relation has had since a later version: a digest includes them only where they are not null, so that the
     digest of a log in which they are empty stays the same. `undigested` are columns that no digest includes, so that
@@ -56,7 +57,7 @@ class ViewOfLog:
     added: dict[str, tuple[str, ...]] = field(default_factory=dict)
     undigested: dict[str, tuple[str, ...]] = field(default_factory=dict)
     later: tuple[str, ...] = ()
-    appends: Fold | None = None
+    lane: str | None = None
 
 
 # The batch itself writes `refused_events`, as no refused event reaches a fold, and `erased_texts`, before the folds.
@@ -74,10 +75,10 @@ VIEWS: tuple[ViewOfLog, ...] = (
     ViewOfLog(
         "events",
         events.TABLES,
-        None,
+        events.fold,
         events.fold_few,
         {"events": ("position",), "event_keys": ("position",)},
-        appends=events.append,
+        lane="log",
     ),
     ViewOfLog("feedback", feedback.TABLES, feedback.fold, feedback.fold_few, {"feedback": ("position",)}),
     ViewOfLog("goals", goals.TABLES, goals.fold, goals.fold_few, {"goal_focuses": ("position", "rank")}),
@@ -94,14 +95,15 @@ VIEWS: tuple[ViewOfLog, ...] = (
         {"knowledge_versions": knowledge.VERSIONS.names(lambda column: column.added)},
         {"knowledge_versions": knowledge.VERSIONS.names(lambda column: column.undigested)},
         ("memory_recalls",),
+        lane="knowledge",
     ),
     ViewOfLog(
         "lineage",
         lineage.TABLES,
-        None,
+        lineage.fold,
         lineage.fold_few,
         {"lineage": ("position", "relation", "ref")},
-        appends=lineage.append,
+        lane="log",
     ),
     ViewOfLog(
         "processes",
@@ -153,6 +155,14 @@ VIEWS: tuple[ViewOfLog, ...] = (
         tombstones.fold_few,
         {"tombstones": ("position",)},
         later=("tombstones",),
+        lane="knowledge",
     ),
     ViewOfLog("refused_events", refused.TABLES, None, None, {"refused_events": ("position",)}),
 )
+
+FOLDS = tuple(view.fold for view in VIEWS if view.fold is not None and view.lane is None)
+LANES = {
+    name: tuple(view.fold for view in VIEWS if view.fold is not None and view.lane == name)
+    for name in dict.fromkeys(view.lane for view in VIEWS if view.lane is not None)
+}
+"""The folds of large batches, by lane."""

@@ -17,6 +17,7 @@ CREATE TABLE erased_texts (position BIGINT NOT NULL, place VARCHAR NOT NULL);
 COMMENT ON TABLE erased_texts IS 'Internal: where in an event words stood whose key is destroyed';
 """
 _FEW = 64
+_NOW = "erased_now"
 
 Places = frozenset[str]
 """JSON pointers into an event, `/data/content`."""
@@ -29,17 +30,29 @@ def keep(con: duckdb.DuckDBPyConnection, erased: Mapping[int, Sequence[str]]) ->
     if len(rows) <= _FEW:
         insert(con, "erased_texts", rows)
         return
-    positions, places = zip(*rows, strict=True)
-    con.register("erased_now", pa.table({"position": pa.array(positions, pa.int64()), "place": pa.array(places)}))
-    try:
-        con.execute("INSERT INTO erased_texts SELECT position, place FROM erased_now")
-    finally:
-        con.unregister("erased_now")
+    for name, table in of_batch(erased).items():
+        con.register(name, table)
+        try:
+            con.execute(f"INSERT INTO erased_texts FROM {name}")
+        finally:
+            con.unregister(name)
+
+
+def of_batch(erased: Mapping[int, Sequence[str]]) -> dict[str, pa.Table]:
+    """The relation of a batch's erased places, with the columns of erased_texts, by its name."""
+    positions = [position for position, places in erased.items() for _ in places]
+    places = [place for places in erased.values() for place in places]
+    return {_NOW: pa.table({"position": pa.array(positions, pa.int64()), "place": pa.array(places, pa.string())})}
 
 
 def erased_at(position: str, field: str) -> str:
     """The predicate that this field of an event's data was erased; `position` is a SQL expression."""
     return f"{position} IN (SELECT position FROM erased_texts WHERE place = {text(_place(field))})"
+
+
+def erased_in_batch(field: str) -> str:
+    """The predicate that this field of the data of an event of the batch, whose row is read, was erased."""
+    return f"position IN (SELECT position FROM {_NOW} WHERE place = {text(_place(field))})"
 
 
 def positions_of(con: duckdb.DuckDBPyConnection, positions: Collection[int], field: str) -> set[int]:

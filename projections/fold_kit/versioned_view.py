@@ -12,15 +12,19 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import duckdb
+import numpy as np
 import orjson
+import pyarrow as pa
 from pydantic import BaseModel
 
 from ledger.event import Fact
+from projections.fold_kit import late_compute as pc
 from projections.fold_kit.decisions import Counted
 from projections.fold_kit.sql_text import ALL_DIFFERENT, Json, Moment, Value, among, insert, literal, text
 from projections.fold_kit.workbench import Facts, Workbench, table_of
 
 Row = Mapping[str, Value]
+_CHANGES = "changes"
 _IN_PLACE = 2
 """Versions that are cheaper to end one by one than by a join."""
 
@@ -177,7 +181,9 @@ class VersionedView:
             bench.run(self._insert(self._queries[self._begins]))
         changes = [fact for fact in facts if fact in self._values and fact is not self._begins]
         if changes:
-            bench.run(self._insert(self._filled(changes)))
+            stated = bench.table(" UNION ALL ".join(self._queries[fact] for fact in changes))
+            bench.present({_CHANGES: filled(stated, [column.name for column in self._carried])})
+            bench.run(self._insert(self._from_changes()))
             bench.run(f"""
                 UPDATE {self.table} SET valid_to = a.position, valid_to_time = a.stream_time FROM accepted a
                 WHERE a.entity = '{self._entity}' AND a.closes IS NOT NULL AND {self.table}.valid_from = a.closes
@@ -220,27 +226,19 @@ class VersionedView:
             f"({values[column].sql if column in values else 'NULL'})::{column.kind} AS {column.name}"
             for column in self._folded
         )
-        return f"SELECT org AS entity_org, entity_id, position AS made_at, {columns} FROM {table_of(fact)} e"
+        return f"SELECT closes, {columns} FROM {table_of(fact)} e"
 
-    def _filled(self, facts: Iterable[type[Fact]]) -> str:
-        """The same of several facts, each column filled with its last value, from the version before the batch on."""
-        before = ", ".join(f"v.{column.name}" if column.carried else "NULL" for column in self._folded)
-        filled = ", ".join(
-            f"last_value({column.name} IGNORE NULLS) OVER w AS {column.name}" if column.carried else column.name
+    def _from_changes(self) -> str:
+        """The rows of _CHANGES, with what none of them states, from the versions before the batch."""
+        columns = ", ".join(
+            f"coalesce(c.{column.name}, v.{column.name}) AS {column.name}" if column.carried else f"c.{column.name}"
             for column in self._folded
         )
-        return f"""
-            SELECT {filled} FROM (
-                {" UNION ALL ".join(self._queries[fact] for fact in facts)}
-                UNION ALL
-                SELECT a.org, a.entity_id, v.valid_from, {before}
-                FROM {self.table} v JOIN accepted a ON v.valid_from = a.closes AND a.entity = '{self._entity}'
-            ) WINDOW w AS (PARTITION BY entity_org, entity_id ORDER BY made_at ROWS UNBOUNDED PRECEDING)
-        """
+        return f"SELECT {columns} FROM {_CHANGES} c LEFT JOIN {self.table} v ON v.valid_from = c.closes"
 
     def _insert(self, rows: str) -> str:
         columns = ", ".join(column.name if column.derived is None else column.derived.sql for column in self.columns)
-        return f"INSERT INTO {self.table} SELECT {columns} FROM ({rows}) WHERE valid_from IS NOT NULL"
+        return f"INSERT INTO {self.table} SELECT {columns} FROM ({rows})"
 
     def _versions_at(self, con: duckdb.DuckDBPyConnection, positions: Collection[int]) -> dict[int, Row]:
         """The carried columns of the versions made at these positions."""
@@ -254,6 +252,35 @@ class VersionedView:
             at: {column.name: column.value(value) for column, value in zip(self._carried, values, strict=True)}
             for at, *values in rows
         }
+
+
+def filled(changes: pa.Table, carried: Iterable[str]) -> pa.Table:
+    """Changes of a batch, each with what it does not state from those that it follows, as far as they are in it.
+
+    `valid_from` is the position of each, `closes` that of the version which it follows; in the result, of the one that
+    the first of its chain follows. `carried` are the columns to be filled.
+    """
+    made, closes = changes["valid_from"].to_numpy(), pc.fill_null(changes["closes"], 0).to_numpy()
+    order = np.argsort(made)
+    at = order[np.searchsorted(made, closes, sorter=order) % len(made)]
+    itself = np.arange(len(made))
+    before = np.where(made[at] == closes, at, itself)  # a change that follows none of the batch stands for itself
+    if (before == itself).all():
+        return changes
+    for name in carried:
+        column = changes[name]
+        if 0 < column.null_count < len(made):
+            from_row = _ends(np.where(column.is_valid().to_numpy(), itself, before))
+            changes = changes.set_column(changes.column_names.index(name), name, column.take(pa.array(from_row)))
+    first = changes["closes"].take(pa.array(_ends(before)))
+    return changes.set_column(changes.column_names.index("closes"), "closes", first)
+
+
+def _ends(following: np.ndarray) -> np.ndarray:
+    """Where each chain ends, of links to the row before; the last row of a chain is linked to itself."""
+    while ((further := following[following]) != following).any():
+        following = further
+    return following
 
 
 def create_table(name: str, about: str, columns: Iterable[Column]) -> str:

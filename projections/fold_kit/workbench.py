@@ -2,8 +2,8 @@
 
 The relations are Arrow tables, read in place: the decoded events, the gate's verdicts, and what a fold computes.
 
-What a batch only appends can go beside its other folds, on a second connection in a thread of its own: DuckDB writes
-with one thread in one transaction.
+Folds that need nothing of each other can go beside each other, in lanes: a lane is a connection with a thread of its
+own. DuckDB writes with one thread in one transaction.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ class Workbench:
         self.keyring = keyring or Keyring()
         self._loaded: dict[str, pa.Table] = {}
         self._position: int | None = None
-        self._beside: _Beside | None = None
-        self._torn = False  # what was appended beside is committed, and the rest of the batch is not
+        self._lanes: dict[str, _Lane] | None = None
+        self._torn = False  # what a lane did is committed, and the rest of the batch is not
         self.identities: Identities | None = None
         """The ids that the view has, where somebody keeps them in mind."""
 
@@ -62,17 +62,18 @@ class Workbench:
         """Close the connection, and the parser with it."""
         if "parser" in self.__dict__:
             self.parser.close()
-        if self._beside is not None:
-            self._beside.close()
+        for lane in (self._lanes or {}).values():
+            lane.close()
         self.con.close()
 
-    def append_beside(self) -> None:
-        """From now on, what `append` is given goes on a second connection.
+    def open_lanes(self, names: Iterable[str]) -> None:
+        """From now on, what `in_lane` is given goes on a connection of the lane's own.
 
-        Two transactions are two commits: only for a file that is thrown away where anything fails, as a rebuild's.
+        Several transactions are several commits: only for a file that is thrown away where anything fails, as a
+        rebuild's.
         """
-        catalog = self.con.execute("SELECT current_database()").fetchone() or ("",)
-        self._beside = _Beside(self.con.cursor(), catalog[0])
+        ((catalog,),) = self.rows("SELECT current_database()")
+        self._lanes = {name: _Lane(self.con.cursor(), catalog) for name in names}
 
     def position(self) -> int:
         """The view's checkpoint. Each fold begins with this call, which also ends a transaction that was left open.
@@ -99,31 +100,33 @@ class Workbench:
             self._torn = False
 
     @contextmanager
-    def appending(self) -> Iterator[None]:
-        """Around all that a transaction does: what `append` was given is there when the block ends, or none of it.
+    def lanes_joined(self) -> Iterator[None]:
+        """Around all that a transaction does: what the lanes did is there when the block ends, or none of it.
 
         The block is the last thing before the commit of the transaction.
         """
-        if self._beside is None:
-            yield
-            return
+        lanes = list((self._lanes or {}).values())
         try:
             yield
-            self._torn = self._beside.commit()
+            for lane in lanes:
+                lane.wait()
+            for lane in lanes:
+                self._torn |= lane.commit()
         except BaseException:
-            self._beside.roll_back()
+            for lane in lanes:
+                lane.roll_back()
             raise
 
-    def append(self, fold: Callable[[Workbench], None]) -> None:
-        """Run a fold that only appends and reads nothing but the batch's relations.
+    def in_lane(self, name: str, fold: Callable[[Workbench], None]) -> None:
+        """Run a fold that reads nothing that the batch changes but the batch's relations and what its lane has written.
 
-        Where it goes beside, its rows are not to be seen in this transaction, and its errors are raised at the end of
-        `appending`. Otherwise it runs at once.
+        Where lanes are open, what it writes is not to be seen in this transaction, and its errors are raised at the end
+        of `lanes_joined`. Otherwise it runs at once.
         """
-        if self._beside is None:
+        if self._lanes is None:
             fold(self)
         else:
-            self._beside.start(self._loaded, fold)
+            self._lanes[name].start(self._loaded, fold)
 
     def run(self, statement: str) -> None:
         """Execute a statement without parameters."""
@@ -164,24 +167,28 @@ class Workbench:
         self._loaded.clear()
 
 
-class _Beside:
-    """A second connection to a view file, with a thread and relations of its own."""
+class _Lane:
+    """Another connection to a view file, with a thread and relations of its own."""
 
     def __init__(self, con: duckdb.DuckDBPyConnection, catalog: str) -> None:
         con.execute('USE "{}"'.format(catalog.replace('"', '""')))
         self._bench = Workbench(con)
-        self._thread = ThreadPoolExecutor(1, "view-appender")
+        self._thread = ThreadPoolExecutor(1, "view-lane")
         self._running: Future[None] | None = None
 
     def start(self, relations: dict[str, pa.Table], fold: Callable[[Workbench], None]) -> None:
         """Begin a transaction with one fold in it. There is one fold in a transaction."""
-        self._running = self._thread.submit(self._append, dict(relations), fold)
+        self._running = self._thread.submit(self._fold, dict(relations), fold)
+
+    def wait(self) -> None:
+        """Wait for the fold. Raises what it raises."""
+        if self._running is not None:
+            self._running.result()
 
     def commit(self) -> bool:
-        """Wait for the fold, and commit; False where none was begun. Raises what the fold raises."""
+        """Commit what the fold did, after `wait`; False where none was begun."""
         if self._running is None:
             return False
-        self._running.result()
         self._bench.run("COMMIT")
         self._running = None
         return True
@@ -199,7 +206,7 @@ class _Beside:
         self._thread.shutdown()
         self._bench.close()
 
-    def _append(self, relations: dict[str, pa.Table], fold: Callable[[Workbench], None]) -> None:
+    def _fold(self, relations: dict[str, pa.Table], fold: Callable[[Workbench], None]) -> None:
         self._bench.run("BEGIN TRANSACTION")
         self._bench.present(relations)
         try:

@@ -32,6 +32,7 @@ from ledger.stream import Ledger, Log
 from projections.archive.reading import Archive
 from projections.engine.digest import digests, state_digest
 from projections.engine.duckdb import open_new_view
+from projections.engine.registry import LANES
 from projections.engine.view import Instance, View
 from projections.live.catch_up import catch_up
 from projections.live.files import discard
@@ -118,7 +119,7 @@ async def folded_into(
     """
     view = View(Instance(_new_view(path, recall_days), path, keyring))
     try:
-        view.instance.bench.append_beside()
+        view.instance.bench.open_lanes(LANES)
         refused = await catch_up(log, view, last, progress, parked, checkpoint_every=CHECKPOINT_EVERY, archive=archive)
         view.instance.con.execute(f"SET threads = {os.cpu_count() or 1}")  # nothing else runs any more
         view.instance.con.execute("CHECKPOINT")

@@ -16,6 +16,7 @@ from ledger.events.extraction import ExtractionRequested
 from ledger.events.knowledge import KnowledgeRevised
 from projections.engine import batch, gate
 from projections.engine.batch import fold_batch
+from projections.engine.registry import LANES
 from projections.fold_kit.workbench import Workbench
 from tests.examples import law as law_of
 from tests.projections.empty_views import empty_view
@@ -37,7 +38,7 @@ def beside() -> Iterator[Workbench]:
     """An empty view with two connections."""
     with empty_view() as con:
         bench = Workbench(con)
-        bench.append_beside()
+        bench.open_lanes(LANES)
         yield bench
         bench.close()
 

@@ -40,7 +40,7 @@ COMMENT ON TABLE event_keys IS 'Internal: a short key of each accepted event id,
 """
 
 
-def append(bench: Workbench, facts: Facts) -> None:
+def fold(bench: Workbench, facts: Facts) -> None:
     """Append the accepted events of the batch."""
     for fact in facts:
         if fact is RecallServed:

@@ -25,7 +25,7 @@ from ledger.events.knowledge import (
 from ledger.privacy.sealed import ERASED
 from projections.fold_kit.decisions import Counted
 from projections.fold_kit.envelopes import READERS, WRITERS
-from projections.fold_kit.erased import erased_at
+from projections.fold_kit.erased import erased_at, erased_in_batch
 from projections.fold_kit.sql_text import Json, Sql, Value, text
 from projections.fold_kit.versioned_view import (
     CREATED_AT,
@@ -91,7 +91,7 @@ _ON: dict[str, Any] = {**_LATER, "shown": True}
 _LABEL = Derived(visibility(EVERYBODY), _visibility)
 # Whether the event's content was erased; null where it has none, so that the value before stays.
 _NOW_ERASED = (
-    f"CASE WHEN d.content IS NOT NULL THEN d.content = {text(ERASED)} AND {erased_at('position', 'content')} END"
+    f"CASE WHEN d.content IS NOT NULL THEN d.content = {text(ERASED)} AND {erased_in_batch('content')} END"
 )
 _ERASED: EventValues = {fact: EventValue(_NOW_ERASED, _is_erased) for fact in FACTS if "content" in fact.model_fields}
 VERSIONS = VersionedView(

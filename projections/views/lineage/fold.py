@@ -50,7 +50,7 @@ COMMENT ON MACRO TABLE lineage_of IS 'Links of an item, of trace:ID, message:ID 
 """
 
 
-def append(bench: Workbench, _facts: Facts) -> None:
+def fold(bench: Workbench, _facts: Facts) -> None:
     """Append the links of the accepted events, which the decoder has extracted."""
     bench.run("INSERT INTO other_links FROM derived_lineage")
 
