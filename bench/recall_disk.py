@@ -134,7 +134,7 @@ def _reduced(view: Path) -> int:
     bench = Workbench(con)
     with transaction(con):
         bench.run("UPDATE recall_retention SET days = 1")
-        retention.fold(bench, [StoredEvent(0, time.time_ns() + 3 * DAY_NS, "", b"")])
+        retention.fold(bench, *2 * [time.time_ns() + 3 * DAY_NS])
     return _used(con)
 
 

@@ -37,6 +37,7 @@ SCHEMA = pa.schema(
         pa.field("leaf", pa.binary(HASH_BYTES), nullable=False),
     ]
 )
+EVENT_COLUMNS = tuple(name for name in SCHEMA.names if name != "leaf")
 # Size of a row group, which writer and reader hold in memory as a whole; where the organisation changes, fewer will do.
 GROUP_EVENTS = 20_000
 FEWEST_IN_GROUP = 2_000
@@ -203,8 +204,8 @@ def event_of(
     return StoredEvent(position, stored_ns, subject, content, message_id)
 
 
-def events_of(content: bytes) -> pa.Table:
-    """All columns but the leaves of a whole file, by position.
+def events_of(content: bytes, columns: Sequence[str] = EVENT_COLUMNS) -> pa.Table:
+    """These columns of a whole file, by position; `position` is one of them.
 
     Raises pyarrow.ArrowException, ValueError when it is damaged.
     """
@@ -213,13 +214,13 @@ def events_of(content: bytes) -> pa.Table:
     with pq.ParquetFile(pa.BufferReader(content), pre_buffer=False) as file:
         if not file.schema_arrow.equals(SCHEMA):
             raise ValueError("it does not have the columns of an event file")
-        return _by_position(file.read(columns=[name for name in SCHEMA.names if name != "leaf"], use_threads=False))
+        return _by_position(file.read(columns=list(columns), use_threads=False))
 
 
 def events_in(rows: pa.Table) -> list[StoredEvent]:
     """The events of some rows of a file."""
     if rows["message_id"].null_count or rows["body"].null_count:
-        columns = [rows[name].to_pylist() for name in SCHEMA.names if name != "leaf"]
+        columns = [rows[name].to_pylist() for name in EVENT_COLUMNS]
         return [event_of(*row) for row in zip(*columns, strict=True)]
     bodies = rows["body"].cast(pa.binary())  # as they are, without a text of each
     plain = (rows["position"], rows["stored_ns"], rows["subject"], bodies, rows["message_id"])

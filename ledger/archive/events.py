@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
 
 import pyarrow as pa
 
-from ledger.archive.event_file import SegmentWriter, events_of, file_digest, read_segment
+from ledger.archive.event_file import EVENT_COLUMNS, SegmentWriter, events_of, file_digest, read_segment
 from ledger.archive.manifest import NotBelieved, checked_content, read_manifest, write_manifest
 from ledger.archive.segments import EVENT_FILE, EVENTS, Segment, whole_directory
 from ledger.event import JsonObject, StoredEvent
@@ -109,14 +110,30 @@ def read_events_manifest(
     return manifest
 
 
-def read_events(archive: Path, segment: Segment, manifest: JsonObject) -> pa.Table:
-    """The events of a segment as columns (see event_file.py), checked with its manifest. Raises NotBelieved."""
-    directory = archive / EVENTS / segment.name
-    content = checked_content(directory, EVENT_FILE, manifest["sha256"])
-    try:
-        rows = events_of(content)
-    except (pa.ArrowException, ValueError, OSError) as error:
-        raise NotBelieved(f"{EVENTS}/{segment.name}/{EVENT_FILE}", f"it cannot be read: {error}") from error
-    if len(rows) != segment.last - segment.first + 1:
-        raise NotBelieved(f"{EVENTS}/{segment.name}/{EVENT_FILE}", "it has another number of events")
-    return rows
+class SegmentEvents:
+    """The events of a segment as columns (see event_file.py), checked with its manifest.
+
+    What nobody asks for is not unpacked: of a segment that has columns, hardly a body is. Raises NotBelieved.
+    """
+
+    def __init__(self, archive: Path, segment: Segment, manifest: JsonObject) -> None:
+        self.segment = segment
+        self._content = checked_content(archive / EVENTS / segment.name, EVENT_FILE, manifest["sha256"])
+        self.times = self._read(("position", "stored_ns"))
+        """The two columns that say where each event stands and when the log stored it."""
+        if len(self.times) != segment.last - segment.first + 1:
+            raise self._not_believed("it has another number of events")
+
+    @cached_property
+    def rows(self) -> pa.Table:
+        """All columns but the leaves. Raises NotBelieved."""
+        return self._read(EVENT_COLUMNS)
+
+    def _read(self, columns: Sequence[str]) -> pa.Table:
+        try:
+            return events_of(self._content, columns)
+        except (pa.ArrowException, ValueError, OSError) as error:
+            raise self._not_believed(f"it cannot be read: {error}") from error
+
+    def _not_believed(self, reason: str) -> NotBelieved:
+        return NotBelieved(f"{EVENTS}/{self.segment.name}/{EVENT_FILE}", reason)

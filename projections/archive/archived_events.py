@@ -9,17 +9,34 @@ import numpy as np
 import pyarrow as pa
 
 from ledger.archive.event_file import event_of, events_in
+from ledger.archive.events import SegmentEvents
+from ledger.archive.segments import Segment
 from ledger.event import StoredEvent
+from projections.engine.unsealing import Extent
 
 
 class ArchivedEvents(Sequence[StoredEvent]):
-    """Consecutive events over their columns."""
+    """The events of a part of a segment. What raises NotBelieved is only to unpack those that are asked for."""
 
-    def __init__(self, rows: pa.Table) -> None:
-        self._rows = rows
+    def __init__(self, segment: SegmentEvents, part: Segment) -> None:
+        self._segment = segment
+        self._part = part.first - segment.segment.first, part.last - part.first + 1
 
     def __len__(self) -> int:
-        return int(self._rows.num_rows)
+        return self._part[1]
+
+    @property
+    def extent(self) -> Extent:
+        """Where they stand in the log."""
+        times = self._segment.times.slice(*self._part)
+        stored = times["stored_ns"].to_numpy()
+        positions = times["position"]
+        ends = positions[0].as_py(), positions[-1].as_py()
+        return Extent(*ends, int(stored[-1]), int(stored.min()), int(stored.max()))
+
+    @property
+    def _rows(self) -> pa.Table:
+        return self._segment.rows.slice(*self._part)
 
     @overload
     def __getitem__(self, at: int) -> StoredEvent: ...
@@ -35,7 +52,7 @@ class ArchivedEvents(Sequence[StoredEvent]):
 
     def taken(self, places: np.ndarray) -> list[StoredEvent]:
         """The events at these places."""
-        return events_in(self._rows.take(places))
+        return events_in(self._rows.take(places)) if len(places) else []
 
     def __iter__(self) -> Iterator[StoredEvent]:
         yield from events_in(self._rows)

@@ -13,7 +13,7 @@ import pyarrow as pa
 import structlog
 
 from ledger.archive.archived import Archived
-from ledger.archive.events import read_events
+from ledger.archive.events import SegmentEvents
 from ledger.archive.manifest import NotBelieved
 from ledger.archive.segments import Segment
 from ledger.event import JsonObject
@@ -56,15 +56,14 @@ class Archive:
         assert segment is not None  # the caller has it from there
         try:
             manifest = self.there.manifest_of(segment)
-            rows = read_events(self._directory, segment, manifest)
+            events = ArchivedEvents(SegmentEvents(self._directory, segment, manifest), part)
+            columns = self._columns(segment, manifest["leaves"])
+            opened = sealed_columns.opened(columns.sealed, keyring, segment)
+            tables = [_of(each, part, parked) for each in (columns.clear, opened)]
+            apart = events.taken(missing_from((table for each in tables for table in each.values()), part))
         except NotBelieved as error:
             self._leave_out(segment, error)
             return None
-        events = ArchivedEvents(rows.slice(part.first - segment.first, part.last - part.first + 1))
-        columns = self._columns(segment, manifest["leaves"])
-        opened = sealed_columns.opened(columns.sealed, keyring, segment)
-        tables = [_of(each, part, parked) for each in (columns.clear, opened)]
-        apart = events.taken(missing_from((table for each in tables for table in each.values()), part))
         self.events += len(events)
         try:
             return _joined(parser, ready(keyring, apart, parked), events, tables)
@@ -111,4 +110,4 @@ def _joined(parser: Parser, apart: Opened, events: ArchivedEvents, tables: list[
         for fact in FACTS.values()
         if any(fact in rows for rows in (*tables, parsed))
     }
-    return completed(parser, Opened(events, events, apart.failed, apart.erased), both, refused)
+    return completed(parser, Opened(events, events, apart.failed, apart.erased, events.extent), both, refused)

@@ -15,7 +15,7 @@ import orjson
 import structlog
 
 from ledger.archive.event_file import events_in
-from ledger.archive.events import read_events, read_events_manifest, write_events
+from ledger.archive.events import SegmentEvents, read_events_manifest, write_events
 from ledger.archive.manifest import NAME, NotBelieved
 from ledger.archive.segments import (
     ARCHIVE,
@@ -120,7 +120,7 @@ def _decode(
     """Write the columns of a segment, from its events. One that is not believed is set aside, for the next run."""
     try:
         manifest = read_events_manifest(archive, segment, public_keys(files.keys), files.leaves)
-        events = events_in(read_events(archive, segment, manifest))
+        events = events_in(SegmentEvents(archive, segment, manifest).rows)
     except NotBelieved as error:
         log.warning("a segment of the archive is set aside, and made anew", file=error.file, why=error.reason)
         set_aside(archive, segment, error.file)

@@ -50,8 +50,8 @@ def fold_batch(bench: Workbench, events: list[StoredEvent], parked: Parked = NON
     events = [event for event in events if event.position > position]
     if not events:
         return Folded(position, 0, 0)
-    _check_order(position, events)
     opened = ready(bench.keyring, events, parked)
+    _check_order(position, opened)
     if len(events) > SMALL or sum(len(event.body) for event in events) > SMALL_BYTES:
         return _fold_many(bench, decode(bench.parser, opened), parked)
     with _fold(bench, opened, parked) as refusals:
@@ -63,10 +63,10 @@ def fold_batch(bench: Workbench, events: list[StoredEvent], parked: Parked = NON
 
 def fold_decoded(bench: Workbench, decoded: Decoded, parked: Parked = NONE_PARKED) -> Folded:
     """Fold a batch that was decoded ahead, as fold_batch would."""
-    events, position = decoded.opened.stored, bench.position()
-    if events[0].position <= position:
-        return fold_batch(bench, list(events), parked)
-    _check_order(position, events)
+    opened, position = decoded.opened, bench.position()
+    if opened.extent.first <= position:
+        return fold_batch(bench, list(opened.stored), parked)
+    _check_order(position, opened)
     return _fold_many(bench, decoded, parked)
 
 
@@ -75,18 +75,18 @@ def ready(keyring: Keyring, stored: list[StoredEvent], parked: Parked) -> Opened
     return replace(open_events(keyring, withhold(stored, parked)), stored=stored)
 
 
-def _check_order(position: int, events: Sequence[StoredEvent]) -> None:
-    if events[0].position != position + 1 or events[-1].position - position != len(events):
+def _check_order(position: int, opened: Opened) -> None:
+    first, last, count = opened.extent.first, opened.extent.last, len(opened.stored)
+    if first != position + 1 or last - position != count:
         raise LogGap(
-            f"the view is at position {position}, the log goes on with {events[0].position} to "
-            f"{events[-1].position} in {len(events)} events: events are missing, nothing is folded"
+            f"the view is at position {position}, the log goes on with {first} to {last} in {count} events: events are "
+            "missing, nothing is folded"
         )
 
 
 def _fold_many(bench: Workbench, decoded: Decoded, parked: Parked) -> Folded:
     """Fold with set-based statements."""
-    events = decoded.opened.events
-    first, facts = events[0].position, tuple(decoded.parsed)
+    events, first, facts = decoded.opened.events, decoded.opened.extent.first, tuple(decoded.parsed)
     with _fold(bench, decoded.opened, parked) as refusals:
         refusals += decoded.refused
         rejected = gate(bench, decoded)
@@ -113,17 +113,16 @@ def _fold(bench: Workbench, opened: Opened, parked: Parked) -> Iterator[list[Ref
     with transaction(bench.con), bench.lanes_joined():
         erased.keep(bench.con, opened.erased)
         yield refusals
-        last = opened.stored[-1]
-        pack(bench, opened.stored[0].position, last.position)
-        retention.fold(bench, opened.stored)
+        extent = opened.extent
+        pack(bench, extent.first, extent.last)
+        retention.fold(bench, extent.earliest_ns, extent.latest_ns)
         refused_fold.fold(bench.con, named(opened.as_stored(refusals), opened.stored, parked))
         bench.con.execute(
-            f"UPDATE checkpoints SET position = {last.position}, stored_us = {last.stored_ns // 1000} "
+            f"UPDATE checkpoints SET position = {extent.last}, stored_us = {extent.last_ns // 1000} "
             "WHERE name = 'views'"
         )
-    bench.at(last.position)
+    bench.at(extent.last)
 
 
 def _folded(opened: Opened, refusals: list[Refusal]) -> Folded:
-    events = opened.stored
-    return Folded(events[-1].position, len(events) - len(refusals), len(refusals))
+    return Folded(opened.extent.last, len(opened.stored) - len(refusals), len(refusals))

@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import orjson
 import structlog
@@ -54,26 +54,45 @@ MOST_NAMES = 4
 _UNREADABLE = b""
 
 
+class Extent(NamedTuple):
+    """The first and last position of a batch, and when the log stored its last, earliest and latest event, in ns."""
+
+    first: int
+    last: int
+    last_ns: int
+    earliest_ns: int
+    latest_ns: int
+
+
 @dataclass(frozen=True, slots=True)
 class Opened:
     """A batch ready to be decoded, and (code, reason) of each position that could not be opened.
 
-    `erased` has, by position, the places of the values in an event whose key is destroyed.
+    `erased` has, by position, the places of the values in an event whose key is destroyed. `known` is the extent, where
+    it is known without a look at the events.
     """
 
     events: Sequence[StoredEvent]
     stored: Sequence[StoredEvent]
     failed: dict[int, tuple[str, str]]
     erased: dict[int, list[str]] = field(default_factory=dict)
+    known: Extent | None = None
+
+    @property
+    def extent(self) -> Extent:
+        """Where the batch, which is not empty, stands in the log."""
+        if self.known is not None:
+            return self.known
+        times = [event.stored_ns for event in self.stored]
+        return Extent(self.stored[0].position, self.stored[-1].position, times[-1], min(times), max(times))
 
     def as_stored(self, refusals: Iterable[Refusal]) -> list[Refusal]:
         """Refusals with the events as the log has them, and with the reason why a seal could not be opened."""
-        first = self.stored[0].position
         result = []
         for refusal in refusals:
             at = refusal.event.position
             code, reason = self.failed.get(at, (refusal.code, refusal.reason))
-            result.append(Refusal(self.stored[at - first], code, reason))
+            result.append(Refusal(self.stored[at - self.extent.first], code, reason))
         return result
 
 

@@ -10,7 +10,6 @@ import pytest
 
 from kledger.contract.errors import InvalidPayload
 from kledger.contract.recall import LOOK
-from ledger.event import StoredEvent
 from producers.operations.recording import detail_days_from_environment
 from projections.engine.duckdb import transaction
 from projections.views.recalls import retention
@@ -26,7 +25,7 @@ async def three_days_later(door: Door) -> None:
     with transaction(bench.con):
         bench.run("UPDATE recall_retention SET days = 1")
         bench.recall_days = 1
-        retention.fold(bench, [StoredEvent(0, time.time_ns() + 3 * DAY_NS, "", b"")])
+        retention.fold(bench, *2 * [time.time_ns() + 3 * DAY_NS])
 
 
 async def test_what_is_past_is_answered_as_past_and_what_was_not_there_as_unknown() -> None:

@@ -90,9 +90,7 @@ _LATER: dict[str, Any] = {"nullable": True, "added": True}
 _ON: dict[str, Any] = {**_LATER, "shown": True}
 _LABEL = Derived(visibility(EVERYBODY), _visibility)
 # Whether the event's content was erased; null where it has none, so that the value before stays.
-_NOW_ERASED = (
-    f"CASE WHEN d.content IS NOT NULL THEN d.content = {text(ERASED)} AND {erased_in_batch('content')} END"
-)
+_NOW_ERASED = f"CASE WHEN d.content IS NOT NULL THEN d.content = {text(ERASED)} AND {erased_in_batch('content')} END"
 _ERASED: EventValues = {fact: EventValue(_NOW_ERASED, _is_erased) for fact in FACTS if "content" in fact.model_fields}
 VERSIONS = VersionedView(
     "knowledge_versions",

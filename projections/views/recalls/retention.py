@@ -7,12 +7,9 @@ Days are whole ones in UTC, so that mostly nothing is to be done. The log keeps 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import duckdb
 
 from kledger.contract.errors import InvalidPayload
-from ledger.event import StoredEvent
 from ledger.events.recall import RecallServed
 from ledger.privacy.sealed import ERASED, USER
 from projections.fold_kit.envelopes import data_as_json
@@ -37,15 +34,14 @@ def begin(con: duckdb.DuckDBPyConnection, days: int | None) -> None:
     con.execute("INSERT INTO recall_retention VALUES (?, 'epoch')", [checked_days(days)])
 
 
-def fold(bench: Workbench, events: Sequence[StoredEvent]) -> None:
-    """Reduce the recalls that are past their retention once these events, the last folded ones, are there."""
+def fold(bench: Workbench, earliest_ns: int, latest_ns: int) -> None:
+    """Reduce the recalls that are past their retention once the last folded events, stored between these, are there."""
     days = bench.recall_days
     if days is None:
         return
     ((before,),) = bench.rows("SELECT epoch_us(before) FROM recall_retention")
-    times = [event.stored_ns // 1000 for event in events]
-    due = max(before, (max(times) // DAY_US - days) * DAY_US)
-    if due > before or min(times) < before:  # the broker's clock may have gone back
+    due = max(before, (latest_ns // 1000 // DAY_US - days) * DAY_US)
+    if due > before or earliest_ns // 1000 < before:  # the broker's clock may have gone back
         moment = f"make_timestamptz({due})"
         bench.run(_moving(moment))
         bench.run(f"UPDATE recall_retention SET before = {moment}")
