@@ -121,8 +121,8 @@ async def folded_into(
     try:
         view.instance.bench.open_lanes(LANES)
         refused = await catch_up(log, view, last, progress, parked, checkpoint_every=CHECKPOINT_EVERY, archive=archive)
-        view.instance.con.execute(f"SET threads = {os.cpu_count() or 1}")  # nothing else runs any more
         view.instance.con.execute("CHECKPOINT")
+        view.instance.con.execute(f"SET threads = {os.cpu_count() or 1}")  # for the digest: nothing else runs any more
         yield view.instance.con, refused
     except BaseException:
         view.close()

@@ -1,4 +1,4 @@
-"""What a batch only appends may go on a second connection: the same rows, and never half of a batch."""
+"""Folds may go in lanes, on connections of their own: the same rows as on one, and never half of a batch."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ def _as_sets(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @contextmanager
-def beside() -> Iterator[Workbench]:
-    """An empty view with two connections."""
+def lanes() -> Iterator[Workbench]:
+    """An empty view with open lanes."""
     with empty_view() as con:
         bench = Workbench(con)
         bench.open_lanes(LANES)
@@ -45,8 +45,8 @@ def beside() -> Iterator[Workbench]:
 
 @law
 @given(log=histories(), cuts=st.lists(st.integers(0, 100), max_size=3))
-def test_two_connections_write_what_one_writes(log: list[StoredEvent], cuts: list[int]) -> None:
-    with beside() as bench:
+def test_lanes_write_what_one_connection_writes(log: list[StoredEvent], cuts: list[int]) -> None:
+    with lanes() as bench:
         for part in parts(log, cuts):
             fold_batch(bench, part)
         assert state(bench) == state(view_of(log, cuts))
@@ -63,13 +63,13 @@ def test_a_correction_caused_by_an_extraction_of_the_same_batch_is_known_as_such
             NewEvent(revised.model_copy(update={"content": "a third"}), "k1", ANN, lineage=Lineage(causation_id="no")),
         ]
     )
-    with beside() as bench:
+    with lanes() as bench:
         fold_batch(bench, log)
         assert rows(bench.con, "SELECT item_id, position FROM tombstones") == [("k1", 4)]
 
 
-def test_a_fold_that_fails_leaves_nothing_of_the_batch_on_either_connection(monkeypatch: pytest.MonkeyPatch) -> None:
-    with beside() as bench:
+def test_a_fold_that_fails_leaves_nothing_of_the_batch_on_any_connection(monkeypatch: pytest.MonkeyPatch) -> None:
+    with lanes() as bench:
         before = state(bench)
         with monkeypatch.context() as failing:
             failing.setattr(batch, "named", _fails)
@@ -80,10 +80,10 @@ def test_a_fold_that_fails_leaves_nothing_of_the_batch_on_either_connection(monk
         assert state(bench) == state(view_of(LOG))
 
 
-def test_appending_that_fails_leaves_nothing_of_the_batch_on_either_connection() -> None:
-    with beside() as bench:
+def test_a_lane_that_fails_leaves_nothing_of_the_batch_on_any_connection() -> None:
+    with lanes() as bench:
         before = state(bench)
-        bench.con.execute("ALTER TABLE other_links RENAME TO elsewhere")  # the last that is appended
+        bench.con.execute("ALTER TABLE other_links RENAME TO elsewhere")  # the last of its lane
         try:
             with pytest.raises(duckdb.CatalogException, match="other_links"):
                 fold_batch(bench, LOG)
@@ -94,7 +94,7 @@ def test_appending_that_fails_leaves_nothing_of_the_batch_on_either_connection()
         assert state(bench) == state(view_of(LOG))
 
 
-def test_where_one_of_two_commits_fails_the_file_takes_no_batch_any_more(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_where_one_of_the_commits_fails_the_file_takes_no_batch_any_more(monkeypatch: pytest.MonkeyPatch) -> None:
     @contextmanager
     def without_commit(con: duckdb.DuckDBPyConnection) -> Iterator[None]:
         con.execute("BEGIN TRANSACTION")
@@ -102,7 +102,7 @@ def test_where_one_of_two_commits_fails_the_file_takes_no_batch_any_more(monkeyp
         con.execute("ROLLBACK")
         raise duckdb.IOException("no room for the commit")
 
-    with beside() as bench:
+    with lanes() as bench:
         with monkeypatch.context() as failing:
             failing.setattr(batch, "transaction", without_commit)
             with pytest.raises(duckdb.IOException):
