@@ -261,8 +261,8 @@ class Delivery:
                 hint = f"; the broker no longer has what is before position {begins}"
         what = f"position {first} is" if first == last else f"positions {first} to {last} are"
         return LogGap(
-            f"{what} missing in the stream {self._stream}{hint}: nothing is folded past a gap; restore the "
-            "stream from a copy, or find out who cut it",
+            f"{what} missing in the stream {self._stream}{hint}: nothing is folded past a gap. Stop the node, and "
+            "bring the events back from a backup that has them (kledger repair)",
             first=first,
             last=last,
         )

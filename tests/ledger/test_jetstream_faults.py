@@ -188,6 +188,7 @@ async def test_a_stream_cut_at_its_beginning_is_a_gap_that_says_so(
     with pytest.raises(LogGap, match="no longer has what is before position 16") as gap:
         await positions(jetstream_ledger)
     assert (gap.value.details["first"], gap.value.details["last"]) == (1, 15)
+    assert "kledger repair" in gap.value.message
     assert await positions(jetstream_ledger, 16) == [16, 17, 18, 19, 20]
     with pytest.raises(BrokerMisconfigured, match="max_msgs is 5 and must be -1"):
         await JetStreamLedger.connect(access)
@@ -221,6 +222,7 @@ async def test_messages_missing_inside_or_at_the_end_are_a_gap_and_what_is_befor
     with pytest.raises(LogGap) as gap:
         await read_all()
     assert (gap.value.details["first"], gap.value.details["last"]) == (removed[0], removed[-1])
+    assert "kledger repair" in gap.value.message
     assert seen == list(range(1, read + 1))
     await ledger.close()
 
