@@ -159,7 +159,8 @@ class ChainStatus(TypedDict):
 
 
 class DamagedSegment(TypedDict):
-    """A segment of the archive that was not believed, and is made anew."""
+    """A segment of the archive that was not believed or was removed, and is made anew; `file` is its path there, or a
+    whole part of the archive (`events`, `columns`), whose segments `segment` spans."""
 
     segment: str
     file: str

@@ -132,7 +132,7 @@ class NodeMisconfigured(LedgerError):
 
 
 class LogGap(LedgerError):
-    """Positions are missing between what was read and what came next: folding stops."""
+    """Positions are missing in the log: folding stops. `kledger repair` brings back those that a backup has."""
 
 
 class LogReplaced(LedgerError):

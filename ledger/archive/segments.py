@@ -142,3 +142,9 @@ def remove_drafts(archive: Path) -> None:
     for part in (EVENTS, COLUMNS):
         for draft in (archive / part).glob(f"*{_DRAFT}"):
             shutil.rmtree(draft, ignore_errors=True)
+
+
+def remove_columns_alone(archive: Path) -> None:
+    """Remove columns whose segment is gone: the events that are written again may be another one."""
+    for segment in {*segments_in(archive / COLUMNS)} - {*segments_in(archive / EVENTS)}:
+        remove(archive / COLUMNS / segment.name)

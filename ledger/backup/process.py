@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from dataclasses import asdict
 from pathlib import Path
 
@@ -11,7 +10,7 @@ from ledger.backup.opening import opened
 from ledger.backup.witnesses import SignedLog
 from ledger.backup.writing import BackedUp, back_up
 from ledger.broker.access import BrokerAccess
-from ledger.broker.subprocess_job import Progress, access_read, access_told, carry_out, in_own_process
+from ledger.broker.subprocess_job import Progress, access_read, access_told, in_own_process, run_child
 from ledger.event import JsonObject
 from ledger.store.jetstream import JetStreamLedger
 
@@ -37,4 +36,4 @@ async def _back_up(order: JsonObject, progress: Progress) -> JsonObject:
 
 
 if __name__ == "__main__":
-    asyncio.run(carry_out(_back_up))
+    run_child(_back_up)

@@ -1,7 +1,7 @@
 """Subprocess jobs: long work of a node in a process of its own, so that it does not block the event loop.
 
 The order is one line on the child's standard input. Progress, and then the result or the error, are lines on its
-standard output, each a JSON document.
+standard output, each a JSON document. What the child logs or prints is on its standard error, which is the node's.
 """
 
 from __future__ import annotations
@@ -9,7 +9,8 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import sys
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Coroutine, Iterator
+from typing import Any, BinaryIO
 
 import orjson
 
@@ -17,8 +18,10 @@ from kledger.contract.errors import LedgerError, ServiceFailed
 from ledger.broker.access import BrokerAccess, Role
 from ledger.event import JsonObject
 from ledger.runtime.gc_tuning import collect_seldom
+from ledger.runtime.logs import log_to_stderr
 from ledger.runtime.no_room import no_room
 from ledger.runtime.private import child_environment
+from ledger.runtime.report_stream import report_stream
 
 _LONGEST_LINE = 1 << 30  # a result is one line, of any size
 # The buffers of a batch are megabytes each. glibc keeps freed ones in its arenas, whose fragmentation grows with the
@@ -32,6 +35,8 @@ _NUMPY = {"OPENBLAS_NUM_THREADS": "1"}  # a job has one core beside the node, an
 
 Progress = Callable[[int, int, float], None]
 """Called with the number done, the total, and the rate per second."""
+Work = Callable[[JsonObject, Progress], Awaitable[JsonObject]]
+"""What a child does with its order; returns the result."""
 
 
 async def in_own_process(module: str, order: JsonObject, progress: Progress) -> JsonObject:
@@ -73,14 +78,21 @@ async def in_own_process(module: str, order: JsonObject, progress: Progress) -> 
         await process.wait()
 
 
-async def carry_out(work: Callable[[JsonObject, Progress], Awaitable[JsonObject]]) -> None:
-    """The child's main function: read the order, do the work, write the result."""
+def run_child(work: Work, run: Callable[[Coroutine[Any, Any, None]], None] = asyncio.run) -> None:
+    """The child's main function: do the work of the order, with stdout for the report alone. `run` runs the loop."""
+    reports = report_stream()
+    log_to_stderr()
     collect_seldom()
+    run(carry_out(work, reports))
+
+
+async def carry_out(work: Work, reports: BinaryIO) -> None:
+    """Read the order from stdin, do the work, write progress and the result."""
     order: JsonObject = orjson.loads(sys.stdin.readline())
 
     def write(report: JsonObject) -> None:
-        sys.stdout.write(orjson.dumps(report).decode() + "\n")
-        sys.stdout.flush()
+        reports.write(orjson.dumps(report) + b"\n")
+        reports.flush()
 
     try:
         result = await work(order, lambda done, total, rate: write({"done": done, "total": total, "rate": rate}))

@@ -80,7 +80,7 @@ async def head_not_before(ledger: Ledger, position: int) -> int:
         if time.monotonic() > until:
             raise ChainContradicted(
                 f"the log ends at position {head}, and position {position} was part of it: events were cut off; "
-                "run kledger audit, and bring the log back from a backup",
+                "run kledger audit, and bring them back from a backup (kledger repair)",
                 head=head,
                 position=position,
             )

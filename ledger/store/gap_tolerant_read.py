@@ -37,7 +37,9 @@ async def read_what_is_there(
                     position = events[-1].position
                     yield events
         except LogGap as gap:
-            last = min(int(str(gap.details["last"])), end)
+            last = int(str(gap.details["last"]))
+            if last <= position or last > end:  # the log ends before what was read: it was cut meanwhile
+                last = end
             yield Missing(position + 1, last)
             position = last
         else:

@@ -3,6 +3,10 @@
 It uses an ephemeral consumer without acknowledgements, which the server removes by itself, and an inbox of its own. A
 request names a bounded number of messages, and each position is compared with the one before. The client library's own
 fetch creates a task for each message, and its ordered consumer queues without bound.
+
+What does not come may have been lost on the way, as nothing is delivered twice. So a delivery that has handed over
+events ends where one is missing, and only one that begins there says what the stream lacks: the first position that it
+brings is the first that is there.
 """
 
 from __future__ import annotations
@@ -82,6 +86,7 @@ class Delivery:
         self._arrived_bytes = 0
         self._open = 0  # requested and not yet delivered
         self._suspicious = False
+        self._begun = False  # whether it has handed over anything
         self._broken: str | None = None
         self._waiter: asyncio.Future[None] | None = None
         self._last_activity = 0.0
@@ -147,12 +152,15 @@ class Delivery:
         for expected, event in enumerate(events, self._position + 1):
             if event.position != expected:
                 whole = events[: expected - self._position - 1]
-                if not whole:
+                if not whole and not self._begun:
                     raise await self._gap(expected, event.position - 1)
-                self._break(f"position {expected} did not come")  # the next delivery begins there
+                self._break(reason := f"position {expected} did not come")  # the next delivery begins there
                 arrived.clear()
+                if not whole:
+                    raise Interrupted(reason)
                 events = whole
                 break
+        self._begun = True
         self._position = events[-1].position
         return events
 
@@ -247,9 +255,12 @@ class Delivery:
         if error_code(info):
             self._break(str(error_of(info, "a reader")))
         elif info["num_pending"] == 0 and not self._arrived and self._position < self._end:
-            if self._suspicious:  # the same answer twice, a second apart: no message was in flight
+            if self._begun:
+                self._break(f"position {self._position + 1} did not come")
+            elif self._suspicious:  # the same answer twice, a second apart: no message was in flight
                 raise EndMissing(await self._gap(self._position + 1, self._end))
-            self._suspicious = True
+            else:
+                self._suspicious = True
 
     async def _gap(self, first: int, last: int) -> LogGap:
         """The error for missing positions, with what the broker reports about them."""
@@ -261,8 +272,8 @@ class Delivery:
                 hint = f"; the broker no longer has what is before position {begins}"
         what = f"position {first} is" if first == last else f"positions {first} to {last} are"
         return LogGap(
-            f"{what} missing in the stream {self._stream}{hint}: nothing is folded past a gap; restore the "
-            "stream from a copy, or find out who cut it",
+            f"{what} missing in the stream {self._stream}{hint}: nothing is folded past a gap. Stop the node, and "
+            "bring the events back from a backup that has them (kledger repair)",
             first=first,
             last=last,
         )

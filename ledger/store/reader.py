@@ -127,8 +127,9 @@ async def _head_after(connection: BrokerConnection, stream: str, position: int) 
         if not _has_copies(info["config"]) or loop.time() > until:
             raise LogGap(
                 f"the stream {stream} ends at position {last} and was to be read on after {position}: it was "
-                "cut, is an older copy, or is another one. Bring it back from a backup (kledger restore-backup); or, "
-                "if this is the right one, stop the node, remove its views and vectors directories, and start it again",
+                "cut, is an older copy, or is another one. Bring back from a backup what was cut (kledger repair), or "
+                "all of it into a new directory (kledger restore-backup); or, if this is the right one, stop the node, "
+                "remove its views and vectors directories, and start it again",
                 first=last + 1,
                 last=position,
             )

@@ -11,11 +11,13 @@ import sys
 
 import orjson
 
+from ledger.runtime.report_stream import report_stream
 from producers.documents.one_file import read_one
 
 
 def main() -> None:
     """Read the order and the file, within the bounds of the order."""
+    report = report_stream()
     order = orjson.loads(sys.stdin.buffer.readline())
     _bound(resource.RLIMIT_AS, order["memory"])
     _bound(resource.RLIMIT_CPU, order["seconds"])
@@ -24,7 +26,8 @@ def main() -> None:
         said = read_one(order["content_type"], sys.stdin.buffer.read())
     except MemoryError:
         said = {"error": f"reading it takes more than {order['memory'] // 2**20} MiB of memory: split it"}
-    sys.stdout.buffer.write(orjson.dumps(said))
+    report.write(orjson.dumps(said))
+    report.close()
 
 
 def _bound(kind: int, most: int) -> None:

@@ -16,6 +16,7 @@ from pathlib import Path
 import structlog
 
 from kledger.contract.errors import InvalidPayload, LedgerError, ServiceFailed
+from ledger.archive.known import directories_in, keep_known, known_directories, missed, of_segment
 from ledger.archive.segments import ARCHIVE, EVENTS, SEGMENT_EVENTS, gaps, segment_of, segments_in, set_aside
 from ledger.broker.access import BrokerAccess
 from ledger.event import JsonObject
@@ -54,10 +55,14 @@ class Archiving:
         self._wake = asyncio.Event()
         self._outage = Outage("archiving pauses", "archiving goes on", log)
         self._named: list[JsonObject] = []
+        self._known, self._kept = frozenset[str](), frozenset[str]()  # directories; the latter are on the disk
+        self._turn = asyncio.Lock()  # of whoever changes what is known, and what is there
         self._unsure = True  # whether all segments have their columns
         self._there: JsonObject = {"position": 0, "segments": 0, "bytes": 0}
         self.trouble: str | None = None
         """Why nothing is archived at present; None while all is well."""
+        self.missing: list[str] = []
+        """What was removed from the archive, and is not made anew yet."""
 
     @property
     def kept(self) -> bool:
@@ -72,6 +77,7 @@ class Archiving:
         """Archive what is signed, until cancelled."""
         pause = LOOK_SECONDS
         self._there = await asyncio.to_thread(_measured, self._data / ARCHIVE)
+        self._known = self._kept = await asyncio.to_thread(known_directories, self._notary.files)
         while True:
             try:
                 await self._write()
@@ -92,11 +98,11 @@ class Archiving:
         """Take segments that a reader did not believe out of the archive, so that they are made anew."""
         for each in damaged:
             log.warning("a segment of the archive is made anew", file=each["file"], why=each["reason"])
-            await asyncio.to_thread(set_aside, self._data / ARCHIVE, segment_of(each["segment"]), each["file"])
+            async with self._turn:
+                self._known -= of_segment(each["segment"], each["file"])
+                await asyncio.to_thread(set_aside, self._data / ARCHIVE, segment_of(each["segment"]), each["file"])
         if damaged:
-            self._named = [*self._named, *damaged][-_MOST_NAMED:]
-            self._there = await asyncio.to_thread(_measured, self._data / ARCHIVE)
-            self._unsure = True
+            await self._name(damaged)
             self._wake.set()
 
     def status(self) -> JsonObject:
@@ -104,9 +110,12 @@ class Archiving:
         return {**self._there, "damaged": list(self._named), "trouble": self.trouble}
 
     async def _write(self) -> None:
-        """Write what is due. Raises ServiceFailed, BrokerUnavailable, LogGap, OSError."""
+        """Write what is due, and what somebody removed. Raises ServiceFailed, BrokerUnavailable, LogGap, OSError."""
+        if not self._size:
+            return
+        await self._miss()
         certified = self._notary.certified
-        if not self._size or certified is None:
+        if certified is None:
             return
         unsure, self._unsure = self._unsure, False
         try:
@@ -115,6 +124,37 @@ class Archiving:
         except BaseException:
             self._unsure = True
             raise
+        await self._remember()
+
+    async def _miss(self) -> None:
+        """Name what was in the archive and is not there any more."""
+        async with self._turn:
+            there = await asyncio.to_thread(directories_in, self._data / ARCHIVE)
+            gone = self._known - there
+            for name in gone:
+                part, _, segment = name.partition("/")
+                self._known -= of_segment(segment, f"{part}/")
+        if named := list(missed(gone, there)):
+            for each in named:
+                log.warning("what was archived is gone, and is made anew", file=each["file"], why=each["reason"])
+                self.missing.append(each["file"])
+            await self._name(named)
+
+    async def _remember(self) -> None:
+        """Keep what is in the archive, once it has all that it should."""
+        self.missing = []
+        async with self._turn:
+            there = await asyncio.to_thread(directories_in, self._data / ARCHIVE)
+            self._known |= there  # what was removed meanwhile is missed the next time
+            if self._known != self._kept:
+                await asyncio.to_thread(keep_known, self._notary.files, self._known)
+                self._kept = self._known
+
+    async def _name(self, damaged: Sequence[JsonObject]) -> None:
+        """Tell of damage in the status."""
+        self._named = [*self._named, *damaged][-_MOST_NAMED:]
+        self._there = await asyncio.to_thread(_measured, self._data / ARCHIVE)
+        self._unsure = True
 
     async def _write_to(self, position: int) -> None:
         if shutil.disk_usage(self._data).free < ROOM_BYTES:
@@ -123,6 +163,10 @@ class Archiving:
             )
         written = await write_in_own_process(self._access, self._data, position, self._size, master=self._master)
         self._there = await asyncio.to_thread(_measured, self._data / ARCHIVE)
+        if written.damaged:  # the writer set it aside, and said so in the log
+            for each in written.damaged:
+                self._known -= of_segment(each["segment"], each["file"])
+            await self._name(written.damaged)
         log.info("archived", segments=written.segments, columns=written.columns, position=position)
 
 

@@ -13,6 +13,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 import orjson
+import structlog
 
 from kledger.contract.errors import BrokerUnavailable, ChainContradicted, LedgerError, NotCertified, UnknownKnowledge
 from ledger.broker.subprocess_job import Progress
@@ -23,6 +24,7 @@ from ledger.integrity.certificate import RETENTION, make_certificate
 from ledger.integrity.chain_start import Beginning, begin, beginning, doubt
 from ledger.integrity.checkpoint_hook import CheckpointHook
 from ledger.integrity.checkpoints import last_checkpoints
+from ledger.integrity.found import Found, Part, found, found_by_audit, is_intact, remember
 from ledger.integrity.notary import Notary
 from ledger.integrity.notary_start import NotaryFiles
 from ledger.integrity.proof import make_proof
@@ -32,6 +34,8 @@ from ledger.stream import Ledger, event_at
 from projections.engine.schema_version import SCHEMA_VERSION
 from projections.engine.view import View
 from projections.views.knowledge.provenance import positions_behind
+
+log = structlog.get_logger(__name__)
 
 
 async def create_notary(ledger: JetStreamLedger, data: Path, hook: str | None) -> Notary:
@@ -73,12 +77,13 @@ class Integrity:
         return {**self.notary.status(), "began": began.to_json() if began else None}
 
     def reasons(self) -> list[str]:
-        """Why the log before the chain is doubtful, and why nothing is signed.
+        """Why the log before the chain is doubtful, what jobs found and nobody mended, and why nothing is signed.
 
         An unavailable broker is not included; the status reports it anyway.
         """
         began, trouble = self._began(), self.notary.trouble
         reasons = [doubt(began)] if began is not None and began.doubtful else []
+        reasons += map(str, found(self.notary.files))
         if trouble is None or isinstance(trouble, BrokerUnavailable):
             return reasons
         return [*reasons, f"nothing is signed any more: {trouble.message}"]
@@ -98,7 +103,20 @@ class Integrity:
         with contextlib.suppress(NotCertified):  # the audit covers what is signed
             await self.notary.certify(max(1, head), timeout=10 if head else 0)
         evidence = await asyncio.to_thread(gather, self.notary.files)
-        return (await audit(self.ledger, evidence, progress)).to_json()
+        report = await audit(self.ledger, evidence, progress)
+        self.note("log", None if report.intact else found_by_audit(report.findings))
+        return report.to_json()
+
+    def note(self, part: Part, one: Found | None) -> None:
+        """Keep what a job found not intact of a part, for the health of the node; None: the part is intact."""
+        try:
+            if one is None:
+                is_intact(self.notary.files, part)
+            else:
+                log.error("a job found what is not intact", job=one.job, part=part, what=one.what)
+                remember(self.notary.files, one)
+        except OSError as error:  # the job has its result all the same
+            log.error("what a job found cannot be kept", job=one.job if one else None, part=part, error=str(error))
 
     async def prove(self, item_id: str) -> JsonObject:
         """A proof for every event behind an item's current state.

@@ -8,11 +8,12 @@ from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
 from functools import partial
 
-from kledger.contract.errors import LedgerError, ServiceFailed
+from kledger.contract.errors import BackupDamaged, BackupMismatch, LedgerError, LogGap, ServiceFailed
 from kledger.contract.words import StartableJob
 from ledger.backup.address import StoreAddress, is_in_store
 from ledger.broker.subprocess_job import Progress
 from ledger.event import JsonObject
+from ledger.integrity.found import found_in_backup, missing_from_log
 from ledger.runtime.whole_file import check_directory_place, check_place
 from producers.access.book import TokenBook
 from producers.node.eraser import Eraser
@@ -74,7 +75,7 @@ class Operator:
                 work = partial(self.rebuilds.verify, from_log=from_log)
             case "rebuild":
                 work = self.rebuilds.rebuild
-        return self.jobs.start(kind, work)
+        return self.jobs.start(kind, partial(self._noting, kind, work))
 
     async def prove(self, item_id: str) -> JsonObject:
         """A proof for every event behind an item. Raises UnknownKnowledge, NotCertified, ChainContradicted."""
@@ -122,6 +123,25 @@ class Operator:
         check_directory_place(directory := outside(self.rebuilds.data, into))
         return str(directory)
 
+    async def _noting(self, kind: StartableJob, work: Work, progress: Progress) -> JsonObject:
+        """Do the work of a job. What ends it because it is not intact stays in the health of the node."""
+        try:
+            return await work(progress)
+        except BackupDamaged as error:
+            problems = error.details.get("problems")
+            told = list(map(str, problems)) if isinstance(problems, list) else ["its manifest cannot be read"]
+            self.rebuilds.integrity.note("backup", found_in_backup(kind, told))
+            raise
+        except (LogGap, BackupMismatch) as error:
+            with contextlib.suppress(LedgerError):  # the broker may be gone by now
+                await self._note_gap(kind, error)
+            raise
+
+    async def _note_gap(self, kind: StartableJob, gap: LedgerError) -> None:
+        integrity, first, last = self.rebuilds.integrity, gap.details.get("first"), gap.details.get("last")
+        if isinstance(first, int) and first <= (await integrity.ledger.head()).position:
+            integrity.note("log", missing_from_log(kind, first, last))
+
     async def _back_up(self, into: str, progress: Progress) -> JsonObject:
         from ledger.backup.process import back_up_in_own_process
 
@@ -129,7 +149,9 @@ class Operator:
         with contextlib.suppress(LedgerError):  # a backup without a signature is better than none; the status says why
             await of.integrity.notary.certify((await of.ledger.head()).position, timeout=_SIGNED_WITHIN_SECONDS)
         result = asdict(await back_up_in_own_process(of.access, into, of.data, progress))
-        return result | await self.eraser.keep_private(into)
+        result |= await self.eraser.keep_private(into)
+        of.integrity.note("backup", None)
+        return result
 
     async def _snapshot(self, progress: Progress) -> JsonObject:
         of = self.rebuilds

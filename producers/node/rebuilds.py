@@ -13,6 +13,7 @@ from pathlib import Path
 from ledger.broker.access import BrokerAccess
 from ledger.broker.subprocess_job import Progress
 from ledger.event import JsonObject
+from ledger.integrity.found import Found
 from ledger.runtime.whole_file import in_place
 from ledger.store.jetstream import JetStreamLedger
 from ledger.store.parked import Parked, ParkedEvents
@@ -60,6 +61,8 @@ class Rebuilds:
     async def rebuild(self, progress: Progress, *, release: int | None = None) -> JsonObject:
         """Fold the whole log and swap; the parked event at `release` is folded like any other."""
         result = await self.undisturbed(partial(self._rebuild, progress, release))
+        if result["swapped"]:
+            self.integrity.note("views", None)
         return await self.integrity.certified("rebuild", result, self.files.recall_days)
 
     async def _rebuild(self, progress: Progress, release: int | None) -> JsonObject:
@@ -84,7 +87,16 @@ class Rebuilds:
 
         With `from_log` nothing of the archive is read.
         """
-        return await self.undisturbed(partial(self._verify, progress, from_log))
+        result = await self.undisturbed(partial(self._verify, progress, from_log))
+        wrong = [f"the view {each['view']}" for each in result["views"] if not each["equal"]]
+        if self.feed.canary.damage is not None:
+            wrong.append("the vectors")
+        if wrong:
+            what = f"not what the log makes: {', '.join(wrong)}"
+            self.integrity.note("views", Found("verify", "views", what, "kledger rebuild makes them anew"))
+        elif result["equal"]:
+            self.integrity.note("views", None)
+        return result
 
     async def _verify(self, progress: Progress, from_log: bool) -> JsonObject:
         async with self.beside, self._vectors_beside() as vectors:

@@ -67,6 +67,7 @@ class NodeStatus:
             reasons += parking_reasons
         except LedgerError as error:
             reasons += [error.message] if error.message not in reasons else []
+        warnings += [f"{each} was removed from the archive, and is made anew" for each in of.archiving.missing]
         if of.archiving.trouble is not None:
             warnings.append(f"the archive is not written: {of.archiving.trouble}")
         return {

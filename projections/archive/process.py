@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import os
 from dataclasses import asdict
@@ -11,10 +10,9 @@ from pathlib import Path
 from kledger.contract.errors import ServiceFailed
 from ledger.archive.manifest import NotBelieved
 from ledger.broker.access import BrokerAccess
-from ledger.broker.subprocess_job import Progress, access_read, access_told, carry_out, in_own_process
+from ledger.broker.subprocess_job import Progress, access_read, access_told, in_own_process, run_child
 from ledger.event import JsonObject
 from ledger.privacy.vault_keyring import keyring_of
-from ledger.runtime.logs import log_to_stderr
 from ledger.store.jetstream import JetStreamLedger
 from projections.archive.writing import Written, write_due
 
@@ -56,5 +54,4 @@ async def _write(order: JsonObject, _progress: Progress) -> JsonObject:
 
 
 if __name__ == "__main__":
-    log_to_stderr()  # stdout is for the result
-    asyncio.run(carry_out(_write))
+    run_child(_write)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncGenerator, Iterator
+from collections.abc import AsyncGenerator, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -26,11 +26,12 @@ from ledger.archive.segments import (
     forget_aside,
     gaps,
     only_writer,
+    remove_columns_alone,
     remove_drafts,
     segments_in,
     set_aside,
 )
-from ledger.event import StoredEvent
+from ledger.event import JsonObject, StoredEvent
 from ledger.integrity.notary_start import NotaryFiles
 from ledger.integrity.signing_keys import SigningKeys, public_keys
 from ledger.privacy.keyring import Keyring
@@ -46,10 +47,14 @@ _READ_EVENTS = 5_000
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """What one run wrote: segments of events, and columns of segments."""
+    """What one run wrote: segments of events, and columns of segments.
+
+    `damaged` has `segment`, `file` and `reason` of each that it did not believe, and set aside for the next run.
+    """
 
     segments: int
     columns: int
+    damaged: Sequence[JsonObject] = ()
 
 
 def stretches(segments: list[Segment], signed: int, size: int) -> Iterator[Segment]:
@@ -79,7 +84,7 @@ async def write_due(ledger: Ledger, data: Path, signed: int, size: int, keyring:
     writes), NotBelieved, OSError, LogGap, BrokerUnavailable, WrongMasterKey, UnsafeKeyFile.
     """
     archive, files = data / ARCHIVE, NotaryFiles.of(data)
-    keys, segments, columns = SigningKeys(files.keys), 0, 0
+    keys, segments, columns, damaged = SigningKeys(files.keys), 0, 0, list[JsonObject]()
     with only_writer(archive), contextlib.closing(Parser()) as parser:
         remove_drafts(archive)
         for stretch in stretches(segments_in(archive / EVENTS), signed, size):
@@ -89,9 +94,19 @@ async def write_due(ledger: Ledger, data: Path, signed: int, size: int, keyring:
                     await asyncio.to_thread(write_events, archive, events, leaves, keys)
                     segments += 1
         forget_aside(archive)
+        remove_columns_alone(archive)
         for segment in undecoded(archive):
-            columns += await asyncio.to_thread(_decode, archive, segment, files, keys, parser, keyring or Keyring())
-    return Written(segments, columns)
+            try:
+                digest, there = await asyncio.to_thread(_believed, archive, segment, files)
+            except NotBelieved as error:
+                log.warning("a segment of the archive is set aside, and made anew", file=error.file, why=error.reason)
+                set_aside(archive, segment, error.file)
+                damaged.append({"segment": segment.name, "file": error.file, "reason": error.reason})
+                continue
+            made = await asyncio.to_thread(decoded_ahead, parser, keyring or Keyring(), segment, there)
+            await asyncio.to_thread(write_columns, archive, segment, digest, DECODER_VERSION, made, keys)
+            columns += 1
+    return Written(segments, columns, damaged)
 
 
 async def _pieces(ledger: Ledger, stretch: Segment, size: int) -> AsyncGenerator[list[StoredEvent], None]:
@@ -114,20 +129,10 @@ async def _pieces(ledger: Ledger, stretch: Segment, size: int) -> AsyncGenerator
         yield piece
 
 
-def _decode(
-    archive: Path, segment: Segment, files: NotaryFiles, keys: SigningKeys, parser: Parser, keyring: Keyring
-) -> int:
-    """Write the columns of a segment, from its events. One that is not believed is set aside, for the next run."""
-    try:
-        manifest = read_events_manifest(archive, segment, public_keys(files.keys), files.leaves)
-        events = events_in(SegmentEvents(archive, segment, manifest).rows)
-    except NotBelieved as error:
-        log.warning("a segment of the archive is set aside, and made anew", file=error.file, why=error.reason)
-        set_aside(archive, segment, error.file)
-        return 0
-    columns = decoded_ahead(parser, keyring, segment, events)
-    write_columns(archive, segment, manifest["leaves"], DECODER_VERSION, columns, keys)
-    return 1
+def _believed(archive: Path, segment: Segment, files: NotaryFiles) -> tuple[str, list[StoredEvent]]:
+    """The digest of a segment's leaves, and its events. Raises NotBelieved."""
+    manifest = read_events_manifest(archive, segment, public_keys(files.keys), files.leaves)
+    return str(manifest["leaves"]), events_in(SegmentEvents(archive, segment, manifest).rows)
 
 
 def _decoder_of(archive: Path, segment: Segment) -> object:

@@ -22,12 +22,11 @@ from ledger.backup.as_log import BackupLog
 from ledger.backup.keys import Records, by_name, kept_keys, names_nobody, vault_holds
 from ledger.backup.manifest import Manifest, load
 from ledger.broker.access import BrokerAccess
-from ledger.broker.subprocess_job import Progress, carry_out, in_own_process
+from ledger.broker.subprocess_job import Progress, in_own_process, run_child
 from ledger.event import JsonObject
 from ledger.privacy.keyring import Keyring
 from ledger.privacy.master_key import kept_master_key
 from ledger.privacy.vault_records import KeptRecords
-from ledger.runtime.logs import log_to_stderr
 from projections.live.files import discard, make_live, unnamed_file
 from projections.live.rebuild import folded_into
 
@@ -155,5 +154,4 @@ async def _fold(order: JsonObject, progress: Progress) -> JsonObject:
 
 
 if __name__ == "__main__":
-    log_to_stderr()  # stdout is for progress
-    uvloop.run(carry_out(_fold))
+    run_child(_fold, uvloop.run)

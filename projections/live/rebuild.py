@@ -20,11 +20,10 @@ import uvloop
 
 from kledger.contract.errors import InvalidPayload
 from ledger.broker.access import BrokerAccess
-from ledger.broker.subprocess_job import Progress, access_read, access_told, carry_out, in_own_process
+from ledger.broker.subprocess_job import Progress, access_read, access_told, in_own_process, run_child
 from ledger.event import JsonObject
 from ledger.privacy.keyring import Keyring
 from ledger.privacy.vault_keyring import keyring_of
-from ledger.runtime.logs import log_to_stderr
 from ledger.store.jetstream import JetStreamLedger
 from ledger.store.parked import NONE_PARKED, Parked, read_told
 from ledger.store.parked import as_json as decisions_as_json
@@ -201,5 +200,4 @@ async def _rebuild(order: JsonObject, progress: Progress) -> JsonObject:
 
 
 if __name__ == "__main__":
-    log_to_stderr()  # stdout is for progress
-    uvloop.run(carry_out(_rebuild))
+    run_child(_rebuild, uvloop.run)

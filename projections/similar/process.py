@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
 from dataclasses import asdict
 
-from ledger.broker.subprocess_job import Progress, carry_out, in_own_process
+from ledger.broker.subprocess_job import Progress, in_own_process, run_child
 from ledger.event import JsonObject
 from projections.similar.groups import Found, Group, Item, Member, similar
 
@@ -31,4 +30,4 @@ async def _group(order: JsonObject, _progress: Progress) -> JsonObject:
 
 
 if __name__ == "__main__":
-    asyncio.run(carry_out(_group))
+    run_child(_group)

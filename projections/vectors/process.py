@@ -11,18 +11,18 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-import os
 import signal
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import uvloop
 
 from kledger.contract.errors import InvalidPayload, LedgerError, ServiceFailed
 from ledger.runtime.gc_tuning import collect_seldom
 from ledger.runtime.late_logs import log_to_stderr_late
+from ledger.runtime.report_stream import report_stream
 from projections.vectors.embedding.embeddings import Embedder, HashedEmbedder, OpenAIEmbedder
 from projections.vectors.embedding.kept import MOST_QUESTIONS, EmbeddingStore, KeptEmbedder, MemoryEmbeddings
 from projections.vectors.embedding.queries import QueryEmbedder
@@ -262,10 +262,7 @@ def _fault(error: LedgerError) -> Frame:
     return fault
 
 
-async def _main() -> None:
-    # stdout is for frames only: any other print would corrupt them
-    output = os.fdopen(os.dup(1), "wb", buffering=0)
-    os.dup2(2, 1)
+async def _main(output: BinaryIO) -> None:
     loop = asyncio.get_running_loop()
     _, requests = await loop.connect_read_pipe(Requests, sys.stdin.buffer)
     transport, protocol = await loop.connect_write_pipe(lambda: asyncio.streams.FlowControlMixin(loop=loop), output)
@@ -275,6 +272,7 @@ async def _main() -> None:
 if __name__ == "__main__":
     for kind in (signal.SIGINT, signal.SIGTERM):  # on Ctrl-C or a service's stop, the parent decides when to end
         signal.signal(kind, signal.SIG_IGN)
+    frames = report_stream()
     log_to_stderr_late()
     collect_seldom()
-    uvloop.run(_main())
+    uvloop.run(_main(frames))

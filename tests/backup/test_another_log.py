@@ -82,6 +82,7 @@ async def test_a_view_stops_at_an_older_log_and_at_one_that_went_another_way(cop
         assert isinstance(trouble, LogGap)
         assert "ends at position 10" in trouble.message
         assert "kledger restore-backup" in trouble.message
+        assert "kledger repair" in trouble.message
     async with broker(copies / "other") as ledger:
         trouble = await trouble_of(ledger, view)
         assert isinstance(trouble, LogReplaced)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from kledger.contract.errors import BackupMismatch, NotRepairable, RestoreUnfinished
+from kledger.contract.errors import BackupMismatch, LogGap, NotRepairable, RestoreUnfinished
 from ledger.backup import repairing
 from ledger.backup.checking import check_backup
 from ledger.backup.keys import keep_keys, kept_keys
@@ -106,6 +106,37 @@ async def test_what_was_changed_on_disk_is_repaired_to_the_same_events(
     assert repaired.restored.head == check_backup(whole / "all").head == check_backup(tmp_path / "new").head
     assert [last - first for first, last in [*repaired.missing, *repaired.changed]] == [0]
     assert steps.index("reading it back") < steps.index("making the stream anew")
+
+
+async def test_the_repair_that_a_gap_names_makes_the_log_whole(whole: Path, tmp_path: Path) -> None:
+    shutil.copytree(whole / "broker", tmp_path / "broker")
+    flip(messages(tmp_path / "broker"), 6)
+    async with broker(tmp_path / "broker") as access:
+        ledger = await JetStreamLedger.connect(access)
+        with pytest.raises(LogGap, match="kledger repair"):
+            await all_of(ledger)
+        await ledger.close()
+        await repair(access, whole / "all", tmp_path / "new")
+        ledger = await JetStreamLedger.connect(access)
+        assert len(await all_of(ledger)) == COUNT
+        await ledger.close()
+
+
+async def test_what_was_cut_off_comes_back_by_the_repair_that_a_reader_names(whole: Path, tmp_path: Path) -> None:
+    shutil.copytree(whole / "broker", tmp_path / "broker")
+    file = messages(tmp_path / "broker")
+    file.write_bytes(file.read_bytes()[: file.stat().st_size // 2])
+    (file.parent / "index.db").unlink()  # so that the broker believes what is left
+    async with broker(tmp_path / "broker") as access:
+        ledger = await JetStreamLedger.connect(access)
+        assert (await ledger.head()).position < COUNT
+        with pytest.raises(LogGap, match="kledger repair"):
+            await anext(ledger.read(COUNT + 1))
+        await ledger.close()
+        await repair(access, whole / "all", tmp_path / "new")
+        ledger = await JetStreamLedger.connect(access)
+        assert len(await all_of(ledger)) == COUNT
+        await ledger.close()
 
 
 async def test_a_lost_message_file_is_repaired_when_the_backup_has_all_of_it(whole: Path, tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import AsyncGenerator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kledger.contract.errors import NotCertified
+from kledger.contract.errors import LogGap, NotCertified
 from ledger.event import StoredEvent
 from ledger.integrity.audit import Report, audit
 from ledger.integrity.audit_evidence import gather
@@ -21,6 +21,7 @@ from ledger.integrity.chain import Chain, leaf_hash
 from ledger.integrity.checkpoints import append_checkpoints, read_checkpoints, sign
 from ledger.integrity.notary_start import NotaryFiles
 from ledger.integrity.signing_keys import SigningKeys, public_keys
+from ledger.store.gap_tolerant_read import Missing, read_what_is_there
 from tests.conftest import LoopThread
 from tests.integrity.logs import EPOCH, ListedLedger, event, signed_log
 
@@ -277,3 +278,23 @@ async def test_the_auditors_own_key_admits_later_keys_and_no_others(
 async def test_where_nothing_was_signed_an_audit_cannot_run(tmp_path: Path) -> None:
     with pytest.raises(NotCertified, match="nothing of this log is signed"):
         gather(NotaryFiles.of(tmp_path))
+
+
+class CutMeanwhile(ListedLedger):
+    """A log whose end is cut off once a list of it was read."""
+
+    async def read(
+        self, start: int = 1, *, follow: bool = False, batch: int = 1_000
+    ) -> AsyncGenerator[list[StoredEvent], None]:
+        async for events in super().read(start, follow=follow, batch=batch):
+            yield events
+            del self.events[3:]
+            raise LogGap("the log is cut", first=4, last=events[-1].position)
+
+
+async def test_of_a_log_that_is_cut_while_it_is_read_the_rest_is_missing() -> None:
+    pieces: list[object] = []
+    async for piece in read_what_is_there(CutMeanwhile([event(at) for at in range(1, 21)]), batch=5):
+        pieces.append(piece if isinstance(piece, Missing) else [one.position for one in piece])
+        assert len(pieces) < 5, f"it comes to no end: {pieces}"
+    assert pieces == [[1, 2, 3, 4, 5], Missing(6, 20)]

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import orjson
 import pytest
 
 from kledger import LedgerClient
@@ -88,6 +89,34 @@ def test_a_node_that_lost_its_views_folds_them_from_the_archive(node: RunningNod
         verified = result_of(ledger, "verify")
         assert (verified["equal"], verified["rebuilt"]["digest"]) == (True, before)
         assert f'"read": {due}' in later.log.read_text()
+
+
+def test_what_is_removed_of_the_archive_is_named_by_the_node_running_or_stopped_and_made_anew(
+    node: RunningNode,
+) -> None:
+    def known() -> set[str]:
+        return {*orjson.loads((node.data / "chain" / "archived.json").read_bytes())}
+
+    def there() -> set[str]:
+        manifests = (node.data / "archive").glob("*/*/manifest.json")
+        return {str(file.parent.relative_to(node.data / "archive")) for file in manifests}
+
+    with node.client() as ledger:
+        due = archived(ledger)["due"]
+        until(lambda: len(there()) == 2 * due // SEGMENT and known() == there(), "the node knows what it archived")
+        whole = there()
+        shutil.rmtree(node.data / "archive" / "columns")
+        until(lambda: there() == whole, "the columns are made anew")
+        assert [each["file"] for each in archived(ledger)["damaged"]] == ["columns"]
+        until(lambda: not ledger.status()["warnings"], "nothing is missing any more")
+        verified = result_of(ledger, "verify")
+        assert (verified["equal"], verified["archive"]) == (True, {"events": due, "damaged": []})
+    assert node.stop() == 0
+    shutil.rmtree(node.data / "archive")
+    with running(node.data, env=SETTING) as later, later.client() as ledger:
+        until(lambda: there() == whole, "all of it is made anew")
+        assert [each["file"] for each in archived(ledger)["damaged"]] == ["events", "columns"]
+        assert later.log.read_text().count("what was archived is gone, and is made anew") == 3
 
 
 def test_a_node_without_an_archive_says_so_and_a_wrong_setting_is_named(tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ import pytest
 from kledger.contract.errors import BrokerMisconfigured, BrokerUnavailable, LogGap
 from ledger.broker.access import LEDGER_STREAM, BrokerAccess
 from ledger.broker.connection import BrokerConnection
+from ledger.broker.nats_parser import Raw
 from ledger.broker.server import EmbeddedServer
 from ledger.broker.stream_setup import created, ensure_stream, stream_config
 from ledger.event import NewEvent
@@ -188,6 +189,7 @@ async def test_a_stream_cut_at_its_beginning_is_a_gap_that_says_so(
     with pytest.raises(LogGap, match="no longer has what is before position 16") as gap:
         await positions(jetstream_ledger)
     assert (gap.value.details["first"], gap.value.details["last"]) == (1, 15)
+    assert "kledger repair" in gap.value.message
     assert await positions(jetstream_ledger, 16) == [16, 17, 18, 19, 20]
     with pytest.raises(BrokerMisconfigured, match="max_msgs is 5 and must be -1"):
         await JetStreamLedger.connect(access)
@@ -221,8 +223,53 @@ async def test_messages_missing_inside_or_at_the_end_are_a_gap_and_what_is_befor
     with pytest.raises(LogGap) as gap:
         await read_all()
     assert (gap.value.details["first"], gap.value.details["last"]) == (removed[0], removed[-1])
+    assert "kledger repair" in gap.value.message
     assert seen == list(range(1, read + 1))
     await ledger.close()
+
+
+@pytest.mark.parametrize("batch", [3, 1_000])
+@pytest.mark.parametrize(
+    ("removed", "lost_on_the_way", "gap"),
+    [((6,), (4, 5), (6, 6)), ((), (4,), None), ((), (9, 10), None), ((10,), (9,), (10, 10)), ((4, 8), (3, 5), (4, 4))],
+)
+async def test_a_gap_is_what_the_stream_lacks_and_nothing_that_was_lost_on_the_way(
+    admin: BrokerConnection,
+    access: BrokerAccess,
+    new_saved: Make,
+    monkeypatch: pytest.MonkeyPatch,
+    removed: tuple[int, ...],
+    lost_on_the_way: tuple[int, ...],
+    gap: tuple[int, int] | None,
+    batch: int,
+) -> None:
+    await admin.api("STREAM.DELETE.LEDGER")
+    assert not error_code(await created(admin, {**stream_config(), "deny_delete": False}))
+    writing, reading = [await BrokerConnection.open(access, "node") for _ in range(2)]
+    ledger = JetStreamLedger(writing, reading)
+    await ledger.append_many([new_saved(f"item-{n}") for n in range(10)])
+    for position in removed:
+        assert not error_code(await admin.api("STREAM.MSG.DELETE.LEDGER", {"seq": position}))
+    to_lose, arrive = {*lost_on_the_way}, Delivery._on_event
+
+    def lossy(delivery: Delivery, message: Raw) -> None:
+        position = int(message.reply.split(b".")[5])
+        if position in to_lose:
+            to_lose.discard(position)
+            return
+        arrive(delivery, message)
+
+    monkeypatch.setattr(Delivery, "_on_event", lossy)
+    seen: list[int] = []
+    found = None
+    try:
+        async for events in ledger.read(batch=batch):
+            seen += [event.position for event in events]
+    except LogGap as error:
+        found = error.details["first"], error.details["last"]
+    await ledger.close()
+    assert (found, to_lose) == (gap, set())
+    assert seen == list(range(1, 11 if gap is None else gap[0]))
 
 
 async def test_a_reader_whose_consumer_is_deleted_makes_another(

@@ -28,15 +28,13 @@ OF_DUCKDB = duckdb.IOException('IO Error: Could not write file "/a/r.duckdb": No
 
 
 @pytest.mark.parametrize("error", [FULL, OF_DUCKDB])
-def test_a_job_that_meets_a_full_disk_answers_so(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], error: Exception
-) -> None:
+def test_a_job_that_meets_a_full_disk_answers_so(monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
     async def work(_order: JsonObject, _progress: Progress) -> JsonObject:
         raise error
 
     monkeypatch.setattr(sys, "stdin", io.StringIO("{}\n"))
-    asyncio.run(carry_out(work))
-    told = json.loads(capsys.readouterr().out)["error"]
+    asyncio.run(carry_out(work, reports := io.BytesIO()))
+    told = json.loads(reports.getvalue())["error"]
     assert told["code"] == "internal_error"
     assert "no room on the disk" in told["message"]
     assert "make room" in told["message"]

@@ -127,6 +127,7 @@ def restore_backup(
     signed_by = _key(key)
     with bar("restore", None) as shown, brought_here(directory, data, _moving(shown)) as here, _warnings_on_stderr():
         restored, views = asyncio.run(_restored(here, data, nats, shown, start_over, signed_by))
+    _log_is_intact(data)
     lines = facts(
         (
             "restored",
@@ -243,6 +244,7 @@ def repair(
         return Answer(
             asdict(repaired), "nothing to mend: every event of the backup stands in the stream as it is there"
         )
+    _log_is_intact(data)
     lines = facts(
         ("brought back", spelled(repaired.missing) or "nothing was missing"),
         ("put right", spelled(repaired.changed) or "nothing was changed"),
@@ -254,6 +256,15 @@ def repair(
         ("kept in", repaired.kept_in),
     )
     return Answer(asdict(repaired), Group(lines, "Start the node, and see with kledger verify that its views agree."))
+
+
+def _log_is_intact(data: Path | None) -> None:
+    """The log was made from a backup and compared with it: what jobs of the node found of it before is mended."""
+    from ledger.integrity.found import is_intact
+    from ledger.integrity.notary_start import NotaryFiles
+
+    if data is not None:
+        is_intact(NotaryFiles.of(data), "log")
 
 
 def _signed(signed: dict[str, Any] | None) -> str:

@@ -1,0 +1,91 @@
+"""A process that reports on its standard output reports there alone: what it logs or prints is on standard error."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+
+import pytest
+
+from kledger.contract.errors import LogGap
+from ledger.backup.process import back_up_in_own_process
+from ledger.broker.access import BrokerAccess
+from ledger.broker.connection import BrokerConnection
+from ledger.broker.stream_setup import created, stream_config
+from ledger.broker.subprocess_job import in_own_process
+from ledger.event import NewEvent
+from ledger.store.jetstream import JetStreamLedger
+from ledger.wire.publication import error_code
+from tests.house.project import PACKAGES, ROOT, modules
+from tests.processes.noise import KINDS
+
+FOR_PEOPLE = {"producers.cli.main", "producers.cli.demo"}
+"""Programs whose standard output a person reads."""
+
+
+def programs() -> list[str]:
+    """The modules of the product that are run as programs, `python -m` MODULE."""
+    found = []
+    for path in modules(PACKAGES):
+        tests = [node.test for node in ast.parse(path.read_text("utf-8")).body if isinstance(node, ast.If)]
+        if any(ast.unparse(test) == "__name__ == '__main__'" for test in tests):
+            found.append(".".join(path.relative_to(ROOT).with_suffix("").parts))
+    return found
+
+
+JOBS = sorted({*programs()} - FOR_PEOPLE)
+
+
+def test_the_jobs_are_found() -> None:
+    assert {*programs()} > FOR_PEOPLE
+    assert {"ledger.backup.process", "projections.vectors.process", "producers.documents.child"} < {*JOBS}
+
+
+@pytest.mark.parametrize("module", JOBS)
+def test_what_a_job_logs_and_prints_is_not_on_its_standard_output(module: str) -> None:
+    ran = subprocess.run(
+        [sys.executable, "-m", "tests.processes.noise", module],
+        input=b"{}\n",
+        capture_output=True,
+        cwd=ROOT,
+        check=False,  # the order is none: what it comes to is another matter
+    )
+    assert b"noise" not in ran.stdout
+    assert [kind for kind in KINDS if f"noise {kind}".encode() not in ran.stderr] == []
+
+
+async def test_the_report_of_a_loud_job_arrives_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    told: list[tuple[int, int, float]] = []
+    result = await in_own_process("tests.processes.loud_job", {"said": "记" * 200_000}, lambda *each: told.append(each))
+    assert result == {"heard": "记" * 200_000}
+    assert told == [(1, 2, 3.0)]
+
+
+@pytest.fixture
+async def damaged(
+    access: BrokerAccess, admin: BrokerConnection, new_saved: Callable[..., NewEvent]
+) -> AsyncIterator[None]:
+    """A stream of ten events that lost the fourth."""
+    await admin.api("STREAM.DELETE.LEDGER")
+    assert not error_code(await created(admin, {**stream_config(), "deny_delete": False}))
+    writing, reading = [await BrokerConnection.open(access, "node") for _ in range(2)]
+    ledger = JetStreamLedger(writing, reading)
+    await ledger.append_many([new_saved(f"item-{n}") for n in range(10)])
+    assert not error_code(await admin.api("STREAM.MSG.DELETE.LEDGER", {"seq": 4}))
+    assert not error_code(await admin.api("STREAM.UPDATE.LEDGER", stream_config()))
+    yield
+    await ledger.close()
+
+
+@pytest.mark.usefixtures("damaged")
+async def test_a_backup_of_a_damaged_log_ends_with_what_is_missing(
+    access: BrokerAccess, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KLEDGER_LOG_LEVEL", "debug")  # the reader says that it begins anew behind what it has
+    with pytest.raises(LogGap) as gap:
+        await back_up_in_own_process(access, str(tmp_path / "backup"), tmp_path / "data", lambda *_: None)
+    assert (gap.value.details["first"], gap.value.details["last"]) == (4, 4)
