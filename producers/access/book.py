@@ -33,6 +33,7 @@ class TokenBook:
 
     def __init__(self, path: Path | None, *, always: bool = False) -> None:
         self._path = path
+        self._file = "" if path is None else str(path)  # a path is made a text for each look at the file
         self._lock = threading.Lock()
         self._seen = _ABSENT
         self._records: dict[str, TokenRecord] = {}
@@ -96,9 +97,8 @@ class TokenBook:
         return record
 
     def _stamp(self) -> tuple[int, int, int]:
-        assert self._path is not None  # called only where there is a file
         try:
-            status = os.stat(self._path)  # noqa: PTH116  # Path.stat takes twice as long, on every request
+            status = os.stat(self._file)  # noqa: PTH116  # Path.stat takes twice as long, on every request
         except OSError:
             return _ABSENT
         return status.st_mtime_ns, status.st_ino, status.st_size

@@ -9,6 +9,7 @@ A link to a page for people may be followed.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from urllib.parse import urlsplit
 
 import structlog
@@ -119,6 +120,7 @@ def _netloc(origin: str) -> str | None:
         return None
 
 
+@lru_cache(maxsize=64)
 def _name(address: str) -> str | None:
     try:
         return urlsplit(address).hostname

@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from importlib.metadata import version
+from typing import Any
 
 from fastapi import FastAPI
 from starlette.routing import BaseRoute
+from starlette.types import ASGIApp, Receive, Scope, Send
 
+from ledger.runtime import tracing
 from producers.access.book import NO_TOKENS, TokenBook
 from producers.access.limits import Limits, limits_from_environment
 from producers.http import errors, metrics, pages
@@ -43,6 +46,35 @@ from producers.operations.desk import Desk
 from producers.operations.own_writes import NOTHING, OwnWrites
 
 
+class _App(FastAPI):
+    """An app whose requests begin at the first layer of ours, which is the guard.
+
+    The framework has layers around it: for what no layer within has answered, and for spans of its own. The guard
+    answers everything, and nobody asks for spans where the node makes none.
+    """
+
+    _first: ASGIApp | None = None
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request; what is none, and requests of which spans are made, go through all layers."""
+        if scope["type"] != "http" or tracing.under_way():
+            await super().__call__(scope, receive, send)
+            return
+        scope["app"] = self
+        await (self._first or self._found())(scope, receive, send)
+
+    def _found(self) -> ASGIApp:
+        if self.middleware_stack is None:
+            self.middleware_stack = self.build_middleware_stack()
+        ours: Any = self.user_middleware[0].cls
+        layer: Any = self.middleware_stack
+        while type(layer) is not ours:
+            layer = layer.app
+        first: ASGIApp = layer
+        self._first = first
+        return first
+
+
 def create_app(
     desk: Desk,
     *,
@@ -55,7 +87,7 @@ def create_app(
 
     `routes` are the desk's, where somebody has them already: to build them is nearly all that an app takes.
     """
-    app = FastAPI(
+    app = _App(
         title="Knowledge Ledger",
         version=version("knowledge-ledger"),
         description=DESCRIPTION,

@@ -24,8 +24,54 @@ SLOWEST = 1_000
 _PER_HEADER = 4  # the colon, the space and the line break
 
 
+_STATES_LENGTH = b"\r\ncontent-length: "
+_MOST_JOINED = 64 * 1024  # of a longer body, a copy takes longer than a write
+
+
 class _TooLarge(Exception):
     """Ends the parsing of a head."""
+
+
+class _Joined:
+    """The transport of one response: its head goes with the beginning of its body, in one piece.
+
+    uvicorn writes each on its own, which is twice the work for the kernel and for the client. A head that does not
+    state the length of its body goes at once: of a stream, the client may wait for it.
+    """
+
+    __slots__ = ("_held", "_transport")
+
+    def __init__(self, transport: asyncio.Transport) -> None:
+        self._transport = transport
+        self._held: bytes | None = b""  # nothing yet; None once the head is gone
+
+    def write(self, data: bytes) -> None:
+        """The head, then what follows it."""
+        held = self._held
+        if held is None:
+            self._transport.write(data)
+        elif not held and _STATES_LENGTH in data:
+            self._held = data
+        else:
+            self._held = None
+            if held and len(data) > _MOST_JOINED:
+                self._transport.write(held)
+                held = b""
+            self._transport.write(held + data)
+
+    def send_held(self) -> None:
+        """Send a head that nothing has followed."""
+        if self._held:
+            self.write(b"")
+
+    def close(self) -> None:
+        """Close the connection once all is sent."""
+        self.send_held()
+        self._transport.close()
+
+    def is_closing(self) -> bool:
+        """Whether it is closed, or is about to be."""
+        return self._transport.is_closing()
 
 
 class BoundedConnection(HttpToolsProtocol):
@@ -133,7 +179,10 @@ class BoundedConnection(HttpToolsProtocol):
         self._reading_head = False
         self._heads += 1
         self._set_deadline(self.limits.body_seconds)
+        before = self.cycle
         super().on_headers_complete()
+        if self.cycle is not before:
+            self.cycle.transport = _Joined(self.transport)  # type: ignore[assignment]  # all that a cycle uses of one
         if not self.pipeline:
             self._answering = self.cycle
 
@@ -159,12 +208,19 @@ class BoundedConnection(HttpToolsProtocol):
 
     def on_response_complete(self) -> None:
         """The answer is written; the connection waits for its next request."""
+        self._send_held()
         self.waits_since = self.loop.time()
         if self.pipeline:
             self._answering = self.pipeline[-1][0]
         super().on_response_complete()
         if self.transport.is_closing() and self.transport.get_write_buffer_size():
             self.pause_writing()
+
+    def _send_held(self) -> None:
+        """Send the head of the answer that is under way, where no body follows it."""
+        joined: object = None if self._answering is None else self._answering.transport
+        if isinstance(joined, _Joined):
+            joined.send_held()
 
     def send_400_response(self, msg: str) -> None:
         """Say, as every error of the node is said, why a request is not read."""
@@ -181,6 +237,7 @@ class BoundedConnection(HttpToolsProtocol):
     def _refuse(self, error: LedgerError) -> None:
         if self.transport.is_closing():
             return
+        self._send_held()
         if self.is_waiting or not self.cycle.response_started:
             body = orjson.dumps({"error": error_body(error)})
             self.transport.write(

@@ -69,8 +69,7 @@ class Guard:
             finally:
                 route = getattr(scope.get("route"), "path", _NO_ROUTE)
                 method = scope["method"] if route != _NO_ROUTE else ""
-                self.metrics.requests.labels(method, route, str(status)).inc()
-                self.metrics.seconds.labels(method, route).observe(time.perf_counter() - began)
+                self.metrics.answered(method, route, str(status), time.perf_counter() - began)
                 tracing.answered(span, f"{method} {route}", status)
 
 

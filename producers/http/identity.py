@@ -19,6 +19,7 @@ from kledger.contract.scopes import MOST_ENTITIES, Caller, check_entity, check_n
 from ledger.event import NO_LINEAGE, Lineage
 from ledger.runtime import tracing
 from producers.access.principal import ADMITTED_KEY, SCOPE_KEY, Principal
+from producers.http.bodies import header_of
 from producers.http.repeated import Repeated
 from producers.operations.admin.scope_types import require_types
 from producers.operations.own_writes import Writer, speaks
@@ -36,6 +37,7 @@ LINEAGE = {
 SEEN = "x-ledger-position"
 """A position that somebody was told, for this read to see; the same header that answers of writes have."""
 IDEMPOTENCY_KEY = "Idempotency-Key"
+_KEY = IDEMPOTENCY_KEY.lower().encode()
 _OURS = b"x-ledger-"
 _NAMING = frozenset(name.encode() for name in (*IDENTITIES, FURTHER))
 # https://www.w3.org/TR/trace-context/#traceparent-header; one that is not of this form is to be ignored.
@@ -96,7 +98,7 @@ def seen_by(request: Request) -> int:
 async def _caller_of(request: Request, principal: Principal | None) -> Caller:
     named: dict[str, str] = {}
     further: list[str] | None = None
-    for raw, value in request.headers.raw:
+    for raw, value in request.scope["headers"]:
         if not raw.startswith(_OURS):
             continue
         header = raw.decode("latin-1")
@@ -148,7 +150,7 @@ def _decoded(header: str, value: bytes) -> str:
 async def lineage_of(request: Request) -> Lineage:
     """Where the request says it came from. Raises InvalidPayload."""
     named: dict[str, str] = {}
-    for raw, value in request.headers.raw:
+    for raw, value in request.scope["headers"]:
         if raw == b"traceparent":
             text = value.decode("latin-1")
             if _TRACEPARENT.fullmatch(text) and len(text) <= MAX_REFERENCE:
@@ -172,7 +174,7 @@ def _reference(header: str, value: str) -> str:
 async def retry_of(request: Request) -> uuid.UUID | None:
     """What the ids of the request's events are made of when it has an Idempotency-Key: the endpoint, the
     caller and the key. Raises InvalidPayload, IllegalScope, IdempotencyMismatch."""
-    key = request.headers.get(IDEMPOTENCY_KEY)
+    key = header_of(request, _KEY)
     if key is None:
         return None
     if not 1 <= len(key) <= 255:

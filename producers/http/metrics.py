@@ -53,6 +53,7 @@ class Metrics:
             "kledger_http_requests", "Requests answered, by route and status", "method", "route", "status"
         )
         self.seconds = self._histogram("kledger_http_request_seconds", "Time to answer, by route", "method", "route")
+        self._answers: dict[tuple[str, str, str], tuple[Counter, Histogram]] = {}  # the library looks for each anew
         self.turned_away = self._counter(
             "kledger_http_turned_away", "Requests refused for their token, by code", "code"
         )
@@ -64,6 +65,7 @@ class Metrics:
         self.append_seconds = self._histogram("kledger_append_seconds", "Time until the log has kept what is appended")
         self.search_seconds = self._histogram("kledger_search_seconds", "Time of a search, without its record")
         self.fold_batch_seconds = self._histogram("kledger_fold_batch_seconds", "Time to fold one batch of events")
+        self._measured = {"append": self.append_seconds, "search": self.search_seconds, "fold": self.fold_batch_seconds}
         self.refused_by = self._gauge("kledger_refused_events_by_code", "Events that do not count, by code", "code")
         self.lag_seconds = self._gauge(
             "kledger_view_lag_seconds", "At least how long an event has waited, by view", "view"
@@ -90,10 +92,19 @@ class Metrics:
     def _histogram(self, name: str, meaning: str, *labels: str) -> Histogram:
         return Histogram(name, meaning, labels, buckets=BUCKETS, registry=self.registry)
 
+    def answered(self, method: str, route: str, status: str, seconds: float) -> None:
+        """Note an answer, and how long it took."""
+        of = (method, route, status)
+        kept = self._answers.get(of)
+        if kept is None:
+            kept = self._answers[of] = (self.requests.labels(*of), self.seconds.labels(method, route))
+        count, duration = kept
+        count.inc()
+        duration.observe(seconds)
+
     def took(self, what: str, seconds: float) -> None:
         """Note how long an append, a search or a fold took."""
-        measured = {"append": self.append_seconds, "search": self.search_seconds, "fold": self.fold_batch_seconds}
-        measured[what].observe(seconds)
+        self._measured[what].observe(seconds)
 
     def called(self, tool: str, outcome: str) -> None:
         """Note a tool call, and `ok` or the code of its error."""

@@ -98,9 +98,11 @@ async def publish_judged(ledger: Ledger, tally: Tally, events: Sequence[NewEvent
         appended = [await ledger.append(events[0])] if len(events) == 1 else await ledger.append_many(events)
     tally.took("append", time.perf_counter() - began)
     tally.wrote(events, appended)
-    if any(isinstance(event.fact, CORRECTING) and event.actor.startswith(USER) for event in events):
-        tally.corrected = max(tally.corrected, appended[-1].position)
-    tally.appended.update(e.fact.name for e, k in zip(events, appended, strict=True) if not k.duplicate)
+    for event, kept in zip(events, appended, strict=True):
+        if isinstance(event.fact, CORRECTING) and event.actor.startswith(USER):
+            tally.corrected = max(tally.corrected, appended[-1].position)
+        if not kept.duplicate:
+            tally.appended[event.fact.name] += 1
     return appended
 
 

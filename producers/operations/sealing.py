@@ -7,8 +7,7 @@ an item from the item as the view knows it.
 from __future__ import annotations
 
 import asyncio
-from collections import Counter
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 
@@ -43,19 +42,33 @@ class SealingLedger:
         self._keys: dict[str, Held] = {}
         self._seals: dict[Persons, EventSeal] = {}
         self._held_back: set[str] = set()
-        self._in_flight: Counter[str] = Counter()
+        self._in_flight: dict[str, int] = {}  # how many appends of each person, where there are any
         self._change = asyncio.Event()
 
     async def append(self, event: NewEvent) -> Appended:
         """See `Ledger.append`. Raises SubjectForgotten for text of a forgotten person."""
-        async with self._under_way([event]) as belongs:
+        belongs = await self._persons([event])
+        persons = belongs[0]
+        if not persons:
+            return await self._ledger.append(event)
+        await self._begin(persons)
+        try:
             (sealed,) = await self._sealed([event], belongs)
             return await self._ledger.append(sealed)
+        finally:
+            self._end(persons)
 
     async def append_many(self, events: Sequence[NewEvent]) -> list[Appended]:
         """See `Ledger.append_many`. Raises SubjectForgotten; then nothing is appended."""
-        async with self._under_way(events) as belongs:
+        belongs = await self._persons(events)
+        persons = {person for each in belongs for person in each}
+        if not persons:
+            return await self._ledger.append_many(events)
+        await self._begin(persons)
+        try:
             return await self._ledger.append_many(await self._sealed(events, belongs))
+        finally:
+            self._end(persons)
 
     @asynccontextmanager
     async def held_back(self, person: str, within: float = HELD_SECONDS) -> AsyncGenerator[None, None]:
@@ -69,7 +82,7 @@ class SealingLedger:
         self._held_back.add(person)
         try:
             await self._until(
-                lambda: not self._in_flight[person],
+                lambda: person not in self._in_flight,
                 within,
                 f"what is being said of {person} is not stored within {within:g} s: nothing is forgotten, try again",
                 person,
@@ -79,27 +92,25 @@ class SealingLedger:
             self._held_back.discard(person)
             self._changed()
 
-    @asynccontextmanager
-    async def _under_way(self, events: Sequence[NewEvent]) -> AsyncGenerator[list[Persons], None]:
-        """The persons of each event, counted as in flight until the append has ended."""
-        belongs = await self._persons(events)
-        persons = {person for each in belongs for person in each}
-        if not persons:
-            yield belongs
-            return
-        if held := persons & self._held_back:
+    async def _begin(self, persons: Collection[str]) -> None:
+        """Count these persons as in flight, once none of them is held back."""
+        if held := self._held_back.intersection(persons):
             await self._until(
-                lambda: not persons & self._held_back,
+                lambda: self._held_back.isdisjoint(persons),
                 HELD_SECONDS,
                 f"{min(held)} is being forgotten, for longer than {HELD_SECONDS:g} s: nothing is stored, try again",
                 min(held),
             )
-        self._in_flight.update(persons)  # nothing was awaited since the last look
-        try:
-            yield belongs
-        finally:
-            self._in_flight.subtract(persons)
-            self._in_flight = +self._in_flight
+        for person in persons:  # nothing was awaited since the last look
+            self._in_flight[person] = self._in_flight.get(person, 0) + 1
+
+    def _end(self, persons: Collection[str]) -> None:
+        """The append has ended, well or not."""
+        for person in persons:
+            left = self._in_flight.pop(person) - 1
+            if left:
+                self._in_flight[person] = left
+        if self._held_back:  # who waits for an append holds somebody back
             self._changed()
 
     async def _until(self, done: Callable[[], bool], within: float, reason: str, person: str) -> None:
@@ -135,8 +146,6 @@ class SealingLedger:
         self._seals.clear()
 
     async def _sealed(self, events: Sequence[NewEvent], belongs: Sequence[Persons]) -> Sequence[NewEvent]:
-        if not any(belongs):
-            return events
         seals = self._seals
         result = []
         for number, (event, persons) in enumerate(zip(events, belongs, strict=True), 1):

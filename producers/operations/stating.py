@@ -21,6 +21,7 @@ from projections.views.knowledge.ask import rfc3339
 
 T = TypeVar("T")
 _NO_EVAL, _NO_SOURCE = EvalBody(), Source()
+_ANY = KnowledgeSaved(types=["any"], task="", content="any", scopes=["public"], owner="org:any")
 FILLED_IN = ("agent_id", "timestamp")
 """Source fields that the node fills in for a save by an agent: they would differ between two attempts."""
 
@@ -52,23 +53,26 @@ def saved_fact(payload: SaveRequest, caller: Caller) -> KnowledgeSaved:
     source = payload.source or _NO_SOURCE
     if payload.created_at and not source.timestamp:
         source = source.model_copy(update={"timestamp": payload.created_at})
-    # Every value was checked by SaveRequest, whose fields have the types of the fact's.
-    return KnowledgeSaved.model_construct(
-        types=payload.kinds(),
-        task=first_sentence(payload.content) if payload.task is None else payload.task,
-        content=payload.content,
-        tags=payload.tags or {},
-        scopes=scopes,
-        owner=owner,
-        resource_ids=payload.referred() or [],
-        source=source,
-        score=_stated(payload.score, _stated(first.score, new_item.SCORE)),
-        helpful=before_cases(first, "helpful"),
-        harmful=before_cases(first, "harmful"),
-        confidence=float(_stated(first.confidence, new_item.CONFIDENCE)),
-        origin=_origin(payload),
-        memory=None if payload.memory is None else Memory(**dict(payload.memory)),
-        supersedes=payload.supersedes,
+    # Every value was checked by SaveRequest, whose fields have the types of the fact's. A copy that is given all fields
+    # takes half of `model_construct`.
+    return _ANY.model_copy(
+        update={
+            "types": payload.kinds(),
+            "task": first_sentence(payload.content) if payload.task is None else payload.task,
+            "content": payload.content,
+            "tags": payload.tags or {},
+            "scopes": scopes,
+            "owner": owner,
+            "resource_ids": payload.referred() or [],
+            "source": source,
+            "score": _stated(payload.score, _stated(first.score, new_item.SCORE)),
+            "helpful": before_cases(first, "helpful"),
+            "harmful": before_cases(first, "harmful"),
+            "confidence": float(_stated(first.confidence, new_item.CONFIDENCE)),
+            "origin": _origin(payload),
+            "memory": None if payload.memory is None else Memory(**dict(payload.memory)),
+            "supersedes": payload.supersedes,
+        }
     )
 
 

@@ -94,7 +94,9 @@ class Arriving:
         self._lists: deque[list[StoredEvent]] = deque()
         self._events = self._bytes = 0
         self._ended: Exception | None = None
-        self._came, self._room = asyncio.Event(), asyncio.Event()
+        self._came, self._room, self._much = asyncio.Event(), asyncio.Event(), asyncio.Event()
+        self._wanted = (1, 1)  # with so many events or bytes, there is much
+        self._last_came = 0.0
         self._task = asyncio.create_task(self._read_on())
 
     async def next(self) -> list[StoredEvent]:
@@ -118,9 +120,15 @@ class Arriving:
         self._bytes -= _bytes(events)
         return events
 
-    async def come(self, within: float, unless: asyncio.Event | None = None) -> bool:
-        """Wait up to `within` seconds for more events, or until `unless` is set; whether there are any."""
-        signals = [self._came] if unless is None else [self._came, unless]
+    async def come(self, within: float, unless: asyncio.Event | None = None, *, many: int = 1, size: int = 1) -> bool:
+        """Wait up to `within` seconds for `many` more events or `size` bytes of them, or until `unless` is set.
+
+        Whether there are any by then.
+        """
+        self._wanted = (many, size)
+        if not self._is_much():
+            self._much.clear()
+        signals = [self._much] if unless is None else [self._much, unless]
         if within > 0 and not any(signal.is_set() for signal in signals):
             tasks = [asyncio.ensure_future(signal.wait()) for signal in signals]
             await asyncio.wait(tasks, timeout=within, return_when=asyncio.FIRST_COMPLETED)
@@ -133,6 +141,15 @@ class Arriving:
         """Whether the reading has failed and all its events were taken."""
         return self._ended is not None and not self._lists
 
+    @property
+    def last_came(self) -> float:
+        """When the last events came, by the clock of the event loop."""
+        return self._last_came
+
+    def _is_much(self) -> bool:
+        many, size = self._wanted
+        return self._ended is not None or self._events >= many or self._bytes >= size
+
     async def aclose(self) -> None:
         """End the reading."""
         self._task.cancel()
@@ -140,13 +157,17 @@ class Arriving:
         await self._reading.aclose()
 
     async def _read_on(self) -> None:
+        loop = asyncio.get_running_loop()
         try:
             async for events in self._reading:
                 self._lists.append(events)
                 self._events += len(events)
                 self._bytes += _bytes(events)
+                self._last_came = loop.time()
                 self._look(events)
                 self._came.set()
+                if self._is_much():
+                    self._much.set()
                 while self._events >= self._most or self._bytes >= MOST_BYTES:
                     self._room.clear()
                     await self._room.wait()
@@ -154,6 +175,7 @@ class Arriving:
         except Exception as error:  # raised again by `next`, after the events before it
             self._ended = error
         self._came.set()
+        self._much.set()
 
 
 async def gathered(arriving: Arriving, view: View, most: int, decode: Callable[[Batch], Awaitable[None]]) -> Batch:
@@ -176,14 +198,19 @@ async def gathered(arriving: Arriving, view: View, most: int, decode: Callable[[
         quiet, longest = (GATHER_SECONDS, LONGEST_SECONDS) if batch.others else (RECALLS_SECONDS, RECALLS_SECONDS)
         if now >= began + longest:
             break
+        many = size = 1
         if awaited is None:
             until, unless = min(came + quiet, began + longest), view.awaited
+            if batch.others > A_FEW:  # it grows whatever comes: to wake for each event took longer than to read it
+                many = min(DECODED_AT_ONCE - len(batch.rest), most - len(batch.events))
+                size = MOST_BYTES - batch.bytes
         else:
             until = awaited_until = awaited_until or now + ON_ITS_WAY_SECONDS
             unless = None
-        if await arriving.come(until - now, unless):  # also what came while a piece was decoded, however long that took
+        # also what came while a piece was decoded, however long that took
+        if await arriving.come(until - now, unless, many=many, size=size):
             batch.add(await arriving.next())
-            came = loop.time()
+            came = arriving.last_came
         elif arriving.ended or loop.time() >= until:
             break
     return batch

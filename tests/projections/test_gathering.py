@@ -111,6 +111,24 @@ async def test_pieces_are_folded_as_one_once_all_that_somebody_waits_for_is_ther
 
 
 @pytest.mark.usefixtures("patient")
+async def test_bulk_that_grows_is_not_looked_at_for_each_event(monkeypatch: pytest.MonkeyPatch) -> None:
+    looks = list[float]()
+    come = gathering.Arriving.come
+
+    async def counted(arriving: gathering.Arriving, within: float, *given: Any, **more: Any) -> bool:
+        looks.append(within)
+        return await come(arriving, within, *given, **more)
+
+    monkeypatch.setattr(gathering.Arriving, "come", counted)
+    async with at_work() as folding:
+        folding.ledger.tell(LOG[:100], *([event] for event in LOG[100:200]))
+        await folding.view.ahead.until(200, 60)
+        assert len(looks) <= 2
+        await folding.view.wait_for(200, 60)
+        assert folding.folds == [200]
+
+
+@pytest.mark.usefixtures("patient")
 async def test_what_is_here_is_folded_at_once_for_somebody_who_waits_for_that() -> None:
     async with at_work() as folding:
         folding.ledger.tell(LOG[:100])

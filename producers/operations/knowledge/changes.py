@@ -41,7 +41,7 @@ from producers.operations.knowledge.unknown import unknown
 from producers.operations.knowledge.unreadable import Referring, warnings
 from producers.operations.knowledge.whose import acting_as, coordinator, shared_in
 from producers.operations.outcomes import ATTEMPTS, as_saved
-from producers.operations.publish import NAMESPACE, event_id, mismatch, publish
+from producers.operations.publish import NAMESPACE, event_id, mismatch, publish, publish_judged
 from producers.operations.resources.together import keep_alone, refuse_others, together
 from producers.operations.stated_before import (
     earlier_event,
@@ -119,6 +119,7 @@ async def _saved(
     await require_types(desk, named_entities(fact, shared))
     lineage = lineage_of(lineage, payload)
     named = payload.id
+    stated = named is not None and retry is None
     if retry is not None:
         own_id = event_id(retry)
         if (before := await _earlier_save(retry, desk, caller, payload, fact, shared)) is not None:
@@ -135,8 +136,10 @@ async def _saved(
         event = NewEvent(signed_fact, item_id, fact.owner, desk.org, lineage, id=own_id, expects=expects, time=now)
         batch = [event, *shared_with_it(event, shared)]
         resource_events = await together(desk, caller, lineage, payload.resources, fact, retry)
+        # A statement was checked as it was written; an agent's save has its source filled in since.
+        append = publish_judged if stated and signed_fact is fact else publish
         try:
-            appended = (await publish(desk.ledger, desk.tally, [*resource_events, *batch]))[len(resource_events) :]
+            appended = (await append(desk.ledger, desk.tally, [*resource_events, *batch]))[len(resource_events) :]
         except VersionConflict:
             before, expects = await _after_conflict(desk, event, fact, shared, expects, bool(named))
             if before is not None and retry is not None and before["event_id"] == own_id:

@@ -97,7 +97,7 @@ def _features(
     ends = at[~letter[at + 1]] + 1
     size = ends - starts
     word = np.repeat(np.arange(len(starts)), size)
-    kept = ~np.isin(_word_keys(wide, at, starts, word), _stop_keys())[word] if len(at) else np.zeros(0, bool)
+    kept = ~_are_stops(_word_keys(wide, at, starts, word))[word] if len(at) else np.zeros(0, bool)
     at, word = at[kept], word[kept]
     left = np.where(letter[at - 1], wide[at - 1], 0)
     right = np.where(letter[at + 1], wide[at + 1], 0)
@@ -149,4 +149,10 @@ def _stop_keys() -> NDArray[np.uint64]:
     at = np.flatnonzero(letter)
     starts = at[~letter[at - 1]]
     word = np.repeat(np.arange(len(starts)), at[~letter[at + 1]] + 1 - starts)
-    return _word_keys(wide, at, starts, word)
+    return np.sort(_word_keys(wide, at, starts, word))
+
+
+def _are_stops(keys: NDArray[np.uint64]) -> NDArray[np.bool_]:
+    """Which of these words are stop words. `np.isin` sorts both sides each time."""
+    stops = _stop_keys()
+    return np.asarray(stops[np.minimum(np.searchsorted(stops, keys), len(stops) - 1)] == keys, np.bool_)
