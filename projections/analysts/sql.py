@@ -68,6 +68,8 @@ def sql_read_only(
             return _rows(cursor.to_arrow_reader(_BATCH), row_limit, byte_limit)
     except RuntimeError as error:  # the binding raises this only for a lone surrogate
         raise IllegalQuery("the statement or a parameter is not Unicode text") from error
+    except UnicodeDecodeError as error:  # DuckDB cuts a text in its message within a character
+        raise IllegalQuery("DuckDB refuses the query, for a reason that cannot be read: simplify it") from error
     except (duckdb.Error, OSError, MemoryError) as error:
         # Arrow raises OSError for an error of DuckDB in the middle of a result.
         if too_large.is_set() or isinstance(error, MemoryError | duckdb.OutOfMemoryException):
