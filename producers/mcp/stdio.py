@@ -47,6 +47,8 @@ async def serve(wire: Wire) -> None:
             answering(incoming, outgoing, refused) as (heard, told),
         ):
             await server.run(heard, told, server.create_initialization_options())
+    except* BrokenPipeError:
+        log.info("the client has gone and takes no more answers")
     finally:
         check.cancel()
         with contextlib.suppress(asyncio.CancelledError):

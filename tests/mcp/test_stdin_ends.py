@@ -72,6 +72,24 @@ def test_nothing_at_all_and_an_unknown_tool_let_the_program_end(shared_node: Run
     assert told["error"]["code"] == -32602
 
 
+def test_a_client_that_takes_no_answers_ends_the_program_without_a_fault(shared_node: RunningNode) -> None:
+    program = subprocess.Popen(
+        [*KLEDGER, "mcp", "--url", shared_node.url],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        cwd=ROOT,
+        env=ENVIRONMENT,
+    )
+    assert program.stdout is not None
+    program.stdout.close()
+    program.stdout = None
+    _, said = program.communicate(b"\n".join([*BEGUN, called(1, "knowledge_list")]), PATIENCE)
+    assert program.returncode == 0, said
+    assert b"Traceback" not in said
+    assert b"the client has gone" in said
+
+
 LINES: dict[str, tuple[bytes, Any, int]] = {
     "a batch": (b"[" + asked(1, "ping") + b"," + asked(2, "ping") + b"]", None, NO_REQUEST),
     "an id that is null": (asked(None, "tools/list"), None, NO_REQUEST),
