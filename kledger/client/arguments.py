@@ -40,7 +40,12 @@ def refusing_slips(
             for name, value in signature.bind(wire, *args, **kwargs).arguments.items():
                 if value is not None and name in checks:
                     checks[name](name, value)
-        return await function(wire, *args, **kwargs)
+        try:
+            return await function(wire, *args, **kwargs)
+        except UnicodeEncodeError as error:  # an address, a header or a form of it, where a body says it itself
+            raise InvalidPayload(
+                f"{error.object[:100]!r} holds a lone surrogate, which is not Unicode text: half a character, perhaps"
+            ) from error
 
     return checked
 

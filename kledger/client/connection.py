@@ -8,6 +8,7 @@ a restart of the node is waited out. It remembers the highest position that it w
 from __future__ import annotations
 
 import asyncio
+import math
 import os
 import random
 import time
@@ -166,9 +167,27 @@ def _encode(body: object) -> bytes | None:
     if body is None:
         return None
     try:
-        return orjson.dumps(body)
+        content = orjson.dumps(body)
     except (TypeError, ValueError) as error:
         raise InvalidPayload(f"this cannot be said in JSON: {error}") from error
+    if b"null" in content and (number := _no_number(body)) is not None:  # which is what is written of one
+        raise InvalidPayload(f"this cannot be said in JSON: {number} is no number there")
+    return content
+
+
+def _no_number(body: object) -> float | None:
+    """The first infinity or NaN in a body, None where it has none."""
+    waiting = [body]
+    while waiting:
+        part = waiting.pop()
+        if isinstance(part, float):
+            if not math.isfinite(part):
+                return part
+        elif isinstance(part, dict):
+            waiting.extend(part.values())
+        elif isinstance(part, list | tuple):
+            waiting.extend(part)
+    return None
 
 
 def token_of(stated: str | None) -> str | None:

@@ -8,28 +8,26 @@ from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import Callable, Coroutine, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Coroutine, Iterable, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 from weakref import WeakValueDictionary
 
 from kledger.contract.errors import BrokerUnavailable
 from ledger.event import JsonObject
+from ledger.privacy.holding_back import HoldingBack
 from ledger.privacy.vault import Held, Vault
 from ledger.sessions.head import Head, head_read
 from ledger.sessions.port import NewRecord, Record, SessionStream
 from ledger.sessions.settings import SessionSettings
 from ledger.sessions.subjects import SessionKey, key_of, of_message, of_owner
 from ledger.sessions.summaries import Summary, summary_read
-from ledger.sessions.tokens import Counter
+from ledger.sessions.tail import Tail, Tails, extend, remember
 from ledger.sessions.words import Message, Sealer, about_of, document_of, written
 
-MOST_REMEMBERED = 64 * 1024 * 1024
-"""Bytes of words in memory, of all sessions together."""
 BATCH_RECORDS, BATCH_BYTES = 500, 8 * 1024 * 1024
 PAGE_MESSAGES, PAGE_BYTES = 100, 8 * 1024 * 1024
 """A page is read in parts of so many messages, until it has so many bytes."""
-MOST_COSTS = 2_000
 MOST_SUMMARIES, MOST_SUMMED = 1_000, 500
 """Of one session; sessions whose summaries are in memory."""
 MOST_OLDER = 16 * 1024 * 1024
@@ -64,45 +62,21 @@ class Summed(NamedTuple):
     summaries: list[Summary]
 
 
-@dataclass(slots=True)
-class Tail:
-    """The last messages of a session as of a head; `size` is their bytes as stored."""
-
-    head: Head
-    messages: list[Message]
-    size: int
-    sizes: dict[str, int] = field(default_factory=dict)
-    older: dict[str, Message] = field(default_factory=dict)
-    """Messages before these that are looked at again and again: system prompts, the user's last one."""
-    costs: dict[tuple[str, int, int], int] = field(default_factory=dict)
-    """Tokens of texts, by the name of the counter, and the text's length and hash."""
-
-    def counting(self, counter: Counter) -> Callable[[str], int]:
-        """The counter, with the counts so far remembered."""
-
-        def count(text: str) -> int:
-            key = (counter.name, len(text), hash(text))
-            if (cost := self.costs.get(key)) is None:
-                if len(self.costs) >= MOST_COSTS:
-                    self.costs.clear()
-                cost = self.costs[key] = counter(text)
-            return cost
-
-        return count
-
-    def held(self) -> int:
-        """Bytes of words in memory."""
-        return self.size + sum(message.size for message in self.older.values())
-
-
 class SessionStore:
     """The sessions of one node, over a stream of words."""
 
-    def __init__(self, stream: SessionStream, vault: Vault | None, settings: SessionSettings | None = None) -> None:
+    def __init__(
+        self,
+        stream: SessionStream,
+        vault: Vault | None,
+        settings: SessionSettings | None = None,
+        holding: HoldingBack | None = None,
+    ) -> None:
         self.stream = stream
         self.settings = settings or SessionSettings()
+        self._holding = holding or HoldingBack()
         self._sealer = Sealer(vault)
-        self._tails: OrderedDict[SessionKey, Tail] = OrderedDict()
+        self._tails: Tails = OrderedDict()
         self._summaries: OrderedDict[SessionKey, Summed] = OrderedDict()
         self._beside: set[asyncio.Task[None]] = set()
         self._turns: WeakValueDictionary[SessionKey, asyncio.Lock] = WeakValueDictionary()
@@ -116,8 +90,7 @@ class SessionStore:
 
     def drop(self) -> None:
         """Forget all words and keys in memory: somebody's key was destroyed."""
-        self._tails.clear()
-        self._summaries.clear()
+        self._tails, self._summaries = OrderedDict(), OrderedDict()  # new ones: what is being read is not put there
         self._sealer.drop()
 
     async def require_writable(self, owner: str) -> None:
@@ -154,8 +127,13 @@ class SessionStore:
         The caller holds the session's turn. Raises PayloadTooLarge, IllegalSubject, SubjectForgotten,
         BrokerUnavailable; then the first ones may be stored.
         """
+        async with self._holding.under_way([key.owner]):
+            return await self._append(key, head, said, at_us)
+
+    async def _append(self, key: SessionKey, head: Head, said: Sequence[JsonObject], at_us: int) -> Outcome:
+        tails = self._tails
         data_key = await self._sealer.key_to_seal(key.owner)
-        tail = self._tails.get(key)
+        tail = tails.get(key)
         known = set(tail.sizes) if tail is not None and tail.head.position == head.position else set()
         left = [document for document in said if document["id"] not in known]
         appended = 0
@@ -183,7 +161,7 @@ class SessionStore:
             position = await self.stream.put(records)
             if position is not None:
                 before, head = head, replace(after, position=position)
-                self._extend(key, before, head, messages, sizes)
+                extend(tails, key, before, head, messages, sizes, self.settings.messages)
                 appended += len(messages)
                 left = left[len(messages) :]
                 continue
@@ -244,14 +222,15 @@ class SessionStore:
 
     async def tail(self, key: SessionKey, head: Head) -> Tail:
         """The last messages as of a head, as many as the settings show in full."""
-        known = self._tails.get(key)
+        tails = self._tails
+        known = tails.get(key)
         if known is not None and known.head.position == head.position:
-            self._tails.move_to_end(key)
+            tails.move_to_end(key)
             return known
         messages = await self.last(key, head, self.settings.messages)
         sizes = {message.id: message.size for message in messages}
         tail = Tail(head, messages, sum(sizes.values()), sizes)
-        self._remember(key, tail)
+        remember(tails, key, tail)
         return tail
 
     async def older(self, key: SessionKey, tail: Tail, ids: Iterable[str]) -> dict[str, Message]:
@@ -267,13 +246,14 @@ class SessionStore:
             older |= {each: tail.older[each] for each in some if each in tail.older}
         tail.older = older
         if self._tails.get(key) is tail:
-            self._remember(key, tail)
+            remember(self._tails, key, tail)
         last = {message.id: message for message in tail.messages}
         return {each: message for each in wanted if (message := tail.older.get(each) or last.get(each)) is not None}
 
     async def summaries(self, key: SessionKey, head: Head) -> list[Summary]:
         """The summaries of a session, in the order in which they were made; those known before are not read again."""
-        known = self._summaries.get(key)
+        summaries = self._summaries
+        known = summaries.get(key)
         if known is None or known.begun != head.begun:
             known = Summed(head.begun, 0, [])
         records = await self.stream.after(key.kind("summary"), known.position, MOST_SUMMARIES)
@@ -282,10 +262,10 @@ class SessionStore:
             read = [_summary(key, record, held, head) for record in records]
             found = [*known.summaries, *(each for each in read if each is not None)]
             known = Summed(head.begun, records[-1].position, found[-MOST_SUMMARIES:])
-        self._summaries[key] = known
-        self._summaries.move_to_end(key)
-        while len(self._summaries) > MOST_SUMMED:
-            self._summaries.popitem(last=False)
+        summaries[key] = known
+        summaries.move_to_end(key)
+        while len(summaries) > MOST_SUMMED:
+            summaries.popitem(last=False)
         return known.summaries
 
     async def summary(self, key: SessionKey, record_id: str, head: Head) -> Summary | None:
@@ -298,10 +278,10 @@ class SessionStore:
 
         Raises SubjectForgotten, BrokerUnavailable.
         """
-        data_key = await self._sealer.key_to_seal(key.owner)
-        (body,) = written({"id": summary.id, "at": at_us, "begun": begun}, summary.document(), key, data_key)
-        subject = key.one("summary", summary.id)
-        async with self.turn(key):
+        async with self.turn(key), self._holding.under_way([key.owner]):
+            data_key = await self._sealer.key_to_seal(key.owner)
+            (body,) = written({"id": summary.id, "at": at_us, "begun": begun}, summary.document(), key, data_key)
+            subject = key.one("summary", summary.id)
             before = await self.stream.last(subject)
             stale = before is not None and about_of(before.body).get("begun", 0) != begun
             expects = before.position if before is not None and stale else 0
@@ -342,10 +322,11 @@ class SessionStore:
         False when there is another one by now, or the words were removed. The caller holds the session's turn.
         Raises SubjectForgotten, PayloadTooLarge, BrokerUnavailable.
         """
-        data_key = await self._sealer.key_to_seal(key.owner)
-        (body,) = written({"id": "scratchpad", "at": at_us, "begun": begun}, document, key, data_key)
-        if await self.stream.put([NewRecord(key.scratchpad(), body, before.position)]) is None:
-            return False
+        async with self._holding.under_way([key.owner]):
+            data_key = await self._sealer.key_to_seal(key.owner)
+            (body,) = written({"id": "scratchpad", "at": at_us, "begun": begun}, document, key, data_key)
+            if await self.stream.put([NewRecord(key.scratchpad(), body, before.position)]) is None:
+                return False
         if await self._is_of(key, begun):
             return True
         await self.end_scratchpad(key)  # another node removed the session in between
@@ -402,33 +383,6 @@ class SessionStore:
             message = Message(about["id"], about["n"], about["at"], said or {}, said is None)
             messages.append(replace(message, position=record.position, size=size))
         return messages
-
-    def _extend(
-        self, key: SessionKey, before: Head, head: Head, messages: Sequence[Message], sizes: Sequence[int]
-    ) -> None:
-        """Add new messages to the tail in memory, where that is as of the head before."""
-        tail = self._tails.get(key)
-        if tail is None and not before.count:
-            tail = Tail(before, [], 0)
-        if tail is None or tail.head.position != before.position:
-            self._tails.pop(key, None)
-            return
-        tail.head = head
-        # Where each is in the stream is looked up when it is asked for.
-        tail.messages += messages
-        for message, size in zip(messages, sizes, strict=True):
-            tail.sizes[message.id] = size
-            tail.size += size
-        for old in tail.messages[: -self.settings.messages]:
-            tail.size -= tail.sizes.pop(old.id)
-        del tail.messages[: -self.settings.messages]
-        self._remember(key, tail)
-
-    def _remember(self, key: SessionKey, tail: Tail) -> None:
-        self._tails.pop(key, None)
-        self._tails[key] = tail
-        while sum(each.held() for each in self._tails.values()) > MOST_REMEMBERED and len(self._tails) > 1:
-            self._tails.popitem(last=False)
 
 
 def _summary(key: SessionKey, record: Record, held: Held | None, head: Head) -> Summary | None:

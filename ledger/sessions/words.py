@@ -64,7 +64,7 @@ class Sealer:
 
     def drop(self) -> None:
         """Forget all keys, so that the vault is asked again."""
-        self._held.clear()
+        self._held = {}  # a new one: what is being looked up now goes with the old one
 
     async def key_to_seal(self, owner: str) -> DataKey | None:
         """The key of an owner who is a person, created with their first words. Raises SubjectForgotten."""
@@ -72,7 +72,8 @@ class Sealer:
             return None
         held = await self.key_to_open(owner)
         if held is None:
-            held = self._held[owner] = await self._vault.obtain(owner)
+            known = self._held
+            held = known[owner] = await self._vault.obtain(owner)
         if not isinstance(held, DataKey):
             raise forgotten(held)
         return held
@@ -81,9 +82,10 @@ class Sealer:
         """The key of an owner or its tombstone; None where nothing was sealed for them."""
         if self._vault is None or not is_person(owner):
             return None
-        if owner not in self._held and (held := (await self._vault.look([owner])).get(owner)) is not None:
-            self._held[owner] = held
-        return self._held.get(owner)
+        known = self._held
+        if owner not in known and (held := (await self._vault.look([owner])).get(owner)) is not None:
+            known[owner] = held
+        return known.get(owner)
 
 
 def written(about: JsonObject, document: JsonObject, key: SessionKey, data_key: DataKey | None) -> list[bytes]:

@@ -72,6 +72,9 @@ class FormRequest(JsonRequest):
             raise BadJson(
                 "the form has a charset that is not read: send its fields in utf-8, and state no other charset"
             )
+        boundary = stated.get(b"boundary", b"")
+        if boundary and b"\r\n--" + boundary + b"--" not in sent:  # the parser takes what came before the cut
+            raise BadJson("the form is cut: it ends before its last boundary; send it whole")
         parser = MultiPartParser(
             self.headers, stream(), max_files=1, max_fields=_MOST_FIELDS, max_part_size=_MOST_FIELD
         )

@@ -14,12 +14,14 @@ import httpx
 from mcp.server import streamable_http
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from starlette.requests import ClientDisconnect, Request
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.responses import JSONResponse
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from kledger.client.connection import Connection
 from kledger.client.wire import Lineage, Wire
 from producers.access.principal import ADMITTED_KEY, SCOPE_KEY
 from producers.http.identity import LINEAGE, SEEN, caller_of, lineage_of, seen_by
+from producers.mcp.lines import refusal_of
 from producers.mcp.server import NOBODY_NAMED, Call, Counted, create_server
 
 HERE = "http://127.0.0.1"  # a host that every node accepts as its own; no socket is opened to it
@@ -38,7 +40,32 @@ def create_manager(app: ASGIApp, counted: Counted, largest: int) -> StreamableHT
     """What answers the requests of `app`'s endpoint while it runs. `largest`: bytes of the largest request."""
     logging.getLogger(streamable_http.__name__).addFilter(_not_a_disconnect)
     server = create_server(_Wires(app).of, counted)
-    return StreamableHTTPSessionManager(server, stateless=True, json_response=True, max_request_body_size=largest)
+    return _Manager(server, stateless=True, json_response=True, max_request_body_size=largest)
+
+
+class _Manager(StreamableHTTPSessionManager):
+    """The SDK's, but for a request whose id is none: the SDK takes it for a notification, and does nothing."""
+
+    async def handle_request(self, scope: Scope, receive: Receive, send: Send) -> None:
+        body: list[bytes] = []
+        is_refused = False
+
+        async def heard() -> Message:
+            message = await receive()
+            body.append(message.get("body", b""))
+            return message
+
+        async def told(message: Message) -> None:
+            nonlocal is_refused
+            if message["type"] == "http.response.start" and message["status"] == 202:  # of what nobody waits for
+                refusal = refusal_of(b"".join(body))
+                if refusal is not None:
+                    is_refused = True
+                    await JSONResponse(refusal.model_dump(mode="json", exclude_unset=True), 400)(scope, receive, send)
+            if not is_refused:
+                await send(message)
+
+        await super().handle_request(scope, heard, told)
 
 
 class _Wires:

@@ -8,20 +8,29 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import sys
 from dataclasses import replace
+from typing import cast
 
+import anyio
 import structlog
 from mcp import stdio_server
+from mcp.shared.message import SessionMessage
 
 from kledger.client.wire import Wire
 from kledger.contract.errors import LedgerError
+from producers.mcp.answering import answering
+from producers.mcp.lines import Lines
 from producers.mcp.server import NOBODY_NAMED, Call, create_server
 
 log = structlog.get_logger(__name__)
 
 
 async def serve(wire: Wire) -> None:
-    """Serve requests from stdin through `wire`, until stdin ends. Stdout carries the protocol alone."""
+    """Serve requests from stdin through `wire`, until stdin ends and what was asked is answered.
+
+    Stdout carries the protocol alone.
+    """
     if wire.caller.is_operator and wire.connection.token is None:
         wire = replace(wire, caller=NOBODY_NAMED)
 
@@ -31,8 +40,15 @@ async def serve(wire: Wire) -> None:
     server = create_server(wire_of)
     check = asyncio.create_task(_check_node(wire), name="look for the node")
     try:
-        async with stdio_server() as (incoming, outgoing):
-            await server.run(incoming, outgoing, server.create_initialization_options())
+        refusals, refused = anyio.create_memory_object_stream[SessionMessage]()
+        lines = Lines(anyio.wrap_file(sys.stdin.buffer), refusals)
+        async with (
+            stdio_server(stdin=cast("anyio.AsyncFile[str]", lines)) as (incoming, outgoing),  # it only iterates
+            answering(incoming, outgoing, refused) as (heard, told),
+        ):
+            await server.run(heard, told, server.create_initialization_options())
+    except* BrokenPipeError:
+        log.info("the client has gone and takes no more answers")
     finally:
         check.cancel()
         with contextlib.suppress(asyncio.CancelledError):

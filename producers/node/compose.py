@@ -35,6 +35,7 @@ from ledger.broker.publisher_config import access_with
 from ledger.broker.server import EmbeddedServer
 from ledger.broker.stream_setup import ensure_stream
 from ledger.event import DEFAULT_ORG, JsonObject
+from ledger.privacy.holding_back import HoldingBack
 from ledger.privacy.keyring import Keyring
 from ledger.privacy.master_key import kept_master_key, lost, new_master_key
 from ledger.privacy.vault_jetstream import JetStreamVault, ensure_keys_bucket
@@ -174,7 +175,8 @@ async def node(settings: NodeSettings, ending: Callable[[], bool] = lambda: Fals
         vault = await JetStreamVault.open(access, master)
         stack.push_async_callback(vault.close)
         keyring = Keyring.over(vault, asyncio.get_running_loop())
-        sessions = await open_sessions(access, vault, keyring, settings.replicas, stack)
+        holding = HoldingBack()
+        sessions = await open_sessions(access, vault, keyring, holding, settings.replicas, stack)
         ledger = await JetStreamLedger.connect(access, role="node", name="kledger-node")
         ledger.hindered = broker_trouble
         stack.push_async_callback(ledger.close)
@@ -220,7 +222,7 @@ async def node(settings: NodeSettings, ending: Callable[[], bool] = lambda: Fals
             master=master,
         )
         searcher = Searcher(view, feed)
-        sealing = SealingLedger(ledger, vault, PersonsOfItems(view).of)
+        sealing = SealingLedger(ledger, vault, PersonsOfItems(view).of, holding)
         receipts = Receipts(settings.data / "receipts", receipt_signer(notary.files))
         eraser = Eraser(rebuilds, vault, keyring, sealing, sessions, receipts, settings.org, master)
         rebuilds.undisturbed = eraser.stable_comparison

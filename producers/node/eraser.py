@@ -180,7 +180,7 @@ class Eraser:
 
     async def _carry_out(self, order: Order, progress: Progress = lambda _done, _total, _rate: None) -> JsonObject:
         view = self.rebuilds.view
-        async with self.sealing.held_back(order.subject):
+        async with self.sealing.holding.held_back(order.subject):
             order = await self._listed(order)
             self.receipts.begin(order)
             secrets = [key_name(resource_id) for resource_id in await view.ask(persons.resources_of, order.subject)]
@@ -189,6 +189,7 @@ class Eraser:
             tombstone = await self._destroy(order)
             self.sealing.forget(order.subject)
             self.keyring.forget(order.subject)
+            self.sessions.drop()
         if tombstone.receipt != order.receipt:  # two nodes got the request at once, and the other was first
             own_order, order = order, replace(order, receipt=tombstone.receipt, by=tombstone.by, at=tombstone.at)
             if (done := self.receipts.found(order.receipt)) is None:

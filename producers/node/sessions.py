@@ -9,6 +9,7 @@ import structlog
 
 from kledger.contract.errors import LedgerError
 from ledger.broker.access import BrokerAccess
+from ledger.privacy.holding_back import HoldingBack
 from ledger.privacy.keyring import Keyring
 from ledger.privacy.vault import Vault
 from ledger.sessions.jetstream import JetStreamSessions, ensure_sessions_stream
@@ -25,7 +26,7 @@ _SHARE = 10
 
 
 async def open_sessions(
-    access: BrokerAccess, vault: Vault, keyring: Keyring, replicas: int, stack: AsyncExitStack
+    access: BrokerAccess, vault: Vault, keyring: Keyring, holding: HoldingBack, replicas: int, stack: AsyncExitStack
 ) -> SessionStore:
     """The sessions of this node, which forget what they hold in memory when a person is forgotten.
 
@@ -33,7 +34,7 @@ async def open_sessions(
     """
     settings = session_settings_from_environment()
     await ensure_sessions_stream(access, replicas=replicas)
-    store = SessionStore(await JetStreamSessions.open(access), vault, settings)
+    store = SessionStore(await JetStreamSessions.open(access), vault, settings, holding)
     stack.push_async_callback(store.close)
     loop = asyncio.get_running_loop()
 

@@ -7,15 +7,14 @@ an item from the item as the view knows it.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 
-from kledger.contract.errors import IllegalState
 from ledger.event import Appended, Head, NewEvent, StoredEvent
 from ledger.events.knowledge import KnowledgeSaved
 from ledger.events.recall import RecallServed
 from ledger.privacy.event_seal import EventSeal
+from ledger.privacy.holding_back import HoldingBack
 from ledger.privacy.personal import about_item, has_text, stated_persons
 from ledger.privacy.sealed import ERASED
 from ledger.privacy.vault import DataKey, Held, Tombstone, Vault, forgotten
@@ -27,23 +26,21 @@ PersonsOf = Callable[[str, Sequence[str]], Awaitable[Mapping[str, Sequence[str]]
 Persons = tuple[str, ...]
 NOBODYS: Persons = ()
 
-HELD_SECONDS = 30.0
-"""How long an append waits for a forgetting, and a forgetting for appends."""
-
 _AT_ONCE = 1_000  # events that get their seal in one turn of the event loop; it is used while they are encoded
 _MOST_SEALS = 10_000
 
 
 class SealingLedger:
-    """Seals text that belongs to a person, then appends it to `ledger`; reads are passed through."""
+    """Seals text that belongs to a person, then appends it to `ledger`; reads are passed through.
 
-    def __init__(self, ledger: Ledger, vault: Vault, persons_of: PersonsOf) -> None:
+    `holding` holds back what is sealed for a person who is being forgotten.
+    """
+
+    def __init__(self, ledger: Ledger, vault: Vault, persons_of: PersonsOf, holding: HoldingBack | None = None) -> None:
         self._ledger, self._vault, self._persons_of = ledger, vault, persons_of
         self._keys: dict[str, Held] = {}
         self._seals: dict[Persons, EventSeal] = {}
-        self._held_back: set[str] = set()
-        self._in_flight: dict[str, int] = {}  # how many appends of each person, where there are any
-        self._change = asyncio.Event()
+        self.holding = holding or HoldingBack()
 
     async def append(self, event: NewEvent) -> Appended:
         """See `Ledger.append`. Raises SubjectForgotten for text of a forgotten person."""
@@ -51,12 +48,12 @@ class SealingLedger:
         persons = belongs[0]
         if not persons:
             return await self._ledger.append(event)
-        await self._begin(persons)
+        await self.holding.begin(persons)
         try:
             (sealed,) = await self._sealed([event], belongs)
             return await self._ledger.append(sealed)
         finally:
-            self._end(persons)
+            self.holding.end(persons)
 
     async def append_many(self, events: Sequence[NewEvent]) -> list[Appended]:
         """See `Ledger.append_many`. Raises SubjectForgotten; then nothing is appended."""
@@ -64,66 +61,11 @@ class SealingLedger:
         persons = {person for each in belongs for person in each}
         if not persons:
             return await self._ledger.append_many(events)
-        await self._begin(persons)
+        await self.holding.begin(persons)
         try:
             return await self._ledger.append_many(await self._sealed(events, belongs))
         finally:
-            self._end(persons)
-
-    @asynccontextmanager
-    async def held_back(self, person: str, within: float = HELD_SECONDS) -> AsyncGenerator[None, None]:
-        """Hold back what is sealed for this person, once what is under way has ended; others' goes on.
-
-        Raises IllegalState when that does not end `within` so many seconds, or another block holds the person back.
-        Whoever appends in the meantime waits, up to HELD_SECONDS.
-        """
-        if person in self._held_back:
-            raise IllegalState(f"{person} is being forgotten already: try again when that is done", subject=person)
-        self._held_back.add(person)
-        try:
-            await self._until(
-                lambda: person not in self._in_flight,
-                within,
-                f"what is being said of {person} is not stored within {within:g} s: nothing is forgotten, try again",
-                person,
-            )
-            yield
-        finally:
-            self._held_back.discard(person)
-            self._changed()
-
-    async def _begin(self, persons: Collection[str]) -> None:
-        """Count these persons as in flight, once none of them is held back."""
-        if held := self._held_back.intersection(persons):
-            await self._until(
-                lambda: self._held_back.isdisjoint(persons),
-                HELD_SECONDS,
-                f"{min(held)} is being forgotten, for longer than {HELD_SECONDS:g} s: nothing is stored, try again",
-                min(held),
-            )
-        for person in persons:  # nothing was awaited since the last look
-            self._in_flight[person] = self._in_flight.get(person, 0) + 1
-
-    def _end(self, persons: Collection[str]) -> None:
-        """The append has ended, well or not."""
-        for person in persons:
-            left = self._in_flight.pop(person) - 1
-            if left:
-                self._in_flight[person] = left
-        if self._held_back:  # who waits for an append holds somebody back
-            self._changed()
-
-    async def _until(self, done: Callable[[], bool], within: float, reason: str, person: str) -> None:
-        try:
-            async with asyncio.timeout(within):
-                while not done():
-                    await self._change.wait()
-        except TimeoutError:
-            raise IllegalState(reason, subject=person) from None
-
-    def _changed(self) -> None:
-        self._change.set()
-        self._change = asyncio.Event()
+            self.holding.end(persons)
 
     def read(
         self, start: int = 1, *, follow: bool = False, batch: int = 1_000

@@ -5,7 +5,9 @@ Limited are its time, its rows, the bytes of its answer, and the memory by which
 
 from __future__ import annotations
 
+import re
 import threading
+from collections.abc import Sequence
 
 import duckdb
 import pyarrow as pa
@@ -17,6 +19,8 @@ from projections.fold_kit.plain_rows import rows_of
 
 REFUSAL = "kledger_refusal"
 """The function of a prepared instance that returns why a statement may not run."""
+_ONLY_AS_TEXT = re.compile(r"\b(INTERVAL|BIT|BLOB|BIGNUM|UHUGEINT|TIME WITH TIME ZONE|GEOMETRY|VARIANT)\b")
+"""Types of DuckDB that Arrow has as bytes, not at all, or as something else; they are told as DuckDB writes them."""
 _BATCH = 2_048  # rows; DuckDB's vector size, so that the limits are checked while the result grows
 
 
@@ -65,9 +69,15 @@ def sql_read_only(
         clock.start()
         with watched(lambda: interrupt(too_large), analyst_limits().memory):
             cursor.execute(statement, parameters)
+            columns = [(str(name), str(kind)) for name, kind, *_ in cursor.description or ()]
+            if any(_ONLY_AS_TEXT.search(kind) for _, kind in columns):
+                told = cursor.sql(statement, params=parameters).project(_told(columns))
+                return _rows(told.to_arrow_reader(_BATCH), row_limit, byte_limit)
             return _rows(cursor.to_arrow_reader(_BATCH), row_limit, byte_limit)
     except RuntimeError as error:  # the binding raises this only for a lone surrogate
         raise IllegalQuery("the statement or a parameter is not Unicode text") from error
+    except UnicodeDecodeError as error:  # DuckDB cuts a text in its message within a character
+        raise IllegalQuery("DuckDB refuses the query, for a reason that cannot be read: simplify it") from error
     except (duckdb.Error, OSError, MemoryError) as error:
         # Arrow raises OSError for an error of DuckDB in the middle of a result.
         if too_large.is_set() or isinstance(error, MemoryError | duckdb.OutOfMemoryException):
@@ -84,6 +94,15 @@ def sql_read_only(
     finally:
         clock.cancel()
         cursor.close()  # rolls the transaction back
+
+
+def _told(columns: Sequence[tuple[str, str]]) -> str:
+    """The columns of an answer (name, type), each by its number, as several may have one name."""
+    told = []
+    for number, (name, kind) in enumerate(columns, 1):
+        quoted = name.replace('"', '""')
+        told.append(f'#{number}{"::VARCHAR" if _ONLY_AS_TEXT.search(kind) else ""} AS "{quoted}"')
+    return ", ".join(told)
 
 
 def _rows(reader: pa.RecordBatchReader, row_limit: int, byte_limit: int) -> pa.Table:

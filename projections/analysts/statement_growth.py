@@ -2,10 +2,10 @@
 
 DuckDB checks for an interrupt only between two steps, and one step makes whole values of up to 2,048 rows. So the
 growth of a value is bounded: the literal numbers in functions that make values of that size, the ratio of a
-replacement, and the lists and lambdas around them are multiplied along their nesting. A lambda runs within one step for
-each element of a list, so it may contain no second lambda and nothing that grows by a number; one that makes values may
-use its own parameters only, and one that reduces a list may use its accumulator once. Values of a column or a subquery
-are of unknown size and are not counted.
+replacement, what a function or a cast makes of each character (eight of `bin`), and the lists and lambdas around them
+are multiplied along their nesting. A lambda runs within one step for each element of a list, so it may contain no
+second lambda and nothing that grows by a number; one that makes values may use its own parameters only, and one that
+reduces a list may use its accumulator once. Values of a column or a subquery are of unknown size and are not counted.
 """
 
 from __future__ import annotations
@@ -33,6 +33,21 @@ WITH_LAMBDA = (
 _COMPARING = frozenset(
     ("levenshtein", "editdist3", "damerau_levenshtein", "jaro_similarity", "jaro_winkler_similarity", "jaccard")
 )
+LENGTHENING = {
+    **dict.fromkeys(("bin", "to_binary"), 8),
+    **dict.fromkeys(("hex", "to_hex", "regexp_escape", "to_base64", "base64", "upper", "ucase"), 2),
+    **dict.fromkeys(("url_encode", "parse_path", "parse_dirpath"), 3),
+    **dict.fromkeys(("to_json", "json_quote", "json_array", "json_object", "row_to_json", "array_to_json"), 2),
+    **dict.fromkeys(("json_serialize_sql", "variant_to_parquet_variant"), 5),
+    **dict.fromkeys(("json_group_array", "json_group_object", "json_group_structure"), 2),
+    **dict.fromkeys(("string_split", "str_split", "split", "string_to_array", "regexp_extract_all"), 6),
+    **dict.fromkeys(("string_split_regex", "str_split_regex", "regexp_split_to_array"), 6),
+    **dict.fromkeys(("icu_sort_key", "cast_to_type"), 32),
+}
+"""How many times as long as its argument what a function answers may be, in characters."""
+_COLLATING, _COLLATED = "icu_collate_", 32
+_LENGTHENED_BY_CAST = {"BIT": 8, "VARCHAR": 2}
+"""The same of a cast: each byte is eight bits, and a quote in the text of a list is two characters."""
 _MULTIPLYING = _REPLACING | WITH_LAMBDA | _COMPARING | {"array_to_string"}
 
 _WIDTH = re.compile(r"[0-9]{1,18}")
@@ -126,7 +141,8 @@ def _size_refusal(nodes: list[dict[str, Any]]) -> str | None:
         below = [child for value in node.values() for child in (value if isinstance(value, list) else [value])]
         below = [child for child in below if isinstance(child, dict)]
         name = function_of(node)
-        factor = _factor(name, node)
+        lengthens = lengthening_of(node)
+        factor = lengthens * _factor(name, node)
         number[id(node)] = _product([factor * _written(node), *(number[id(child)] for child in below)])
         sizes = [size[id(child)] for child in below]
         if name in GROWING:
@@ -134,10 +150,20 @@ def _size_refusal(nodes: list[dict[str, Any]]) -> str | None:
         elif name in _MULTIPLYING:
             size[id(node)] = _product([factor, *sizes])
         else:
-            size[id(node)] = max(sizes, default=1)
-        if name in GROWING | _MULTIPLYING and size[id(node)] > LARGEST:
-            return f"{name}() would make a value of more than {LARGEST} characters or elements"
+            size[id(node)] = _product([lengthens, max(sizes, default=1)])
+        if (name in GROWING | _MULTIPLYING or lengthens > 1) and size[id(node)] > LARGEST:
+            what = f"{name}()" if name else "a cast"
+            return f"{what} would make a value of more than {LARGEST} characters or elements"
     return None
+
+
+def lengthening_of(node: dict[str, Any]) -> int:
+    """How many times as long as its argument the value of a call or a cast may be, by what it is."""
+    if node.get("class") == "CAST":
+        kind = node.get("cast_type")
+        return _LENGTHENED_BY_CAST.get(str(kind.get("id")), 1) if isinstance(kind, dict) else 1
+    name = function_of(node)
+    return _COLLATED if name.startswith(_COLLATING) else LENGTHENING.get(name, 1)
 
 
 def _factor(name: str, call: dict[str, Any]) -> int:
@@ -160,7 +186,7 @@ def _letters(tree: object) -> int:
 
 
 def _written(node: dict[str, Any]) -> int:
-    """The number in a literal: its value, the width in a format string, or a string that is cast to a number."""
+    """The number in a literal: its value, places times width of a format, or a string that is cast to a number."""
     if node.get("class") == "CAST":
         child = node.get("child")
         value = _value(child) if isinstance(child, dict) and child.get("class") == "CONSTANT" else None
@@ -169,7 +195,8 @@ def _written(node: dict[str, Any]) -> int:
         return 1
     value = _value(node)
     if isinstance(value, str):  # a string that is not a format does not count
-        return max(map(int, _WIDTH.findall(value)), default=1) if "%" in value or "{" in value else 1
+        places = value.count("%") + value.count("{")  # each may name the same argument
+        return places * max((1, *map(int, _WIDTH.findall(value)))) if places else 1
     return _number(value)
 
 

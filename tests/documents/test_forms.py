@@ -62,3 +62,14 @@ async def test_a_field_that_is_no_file_has_a_mebibyte_at_most(door: Door) -> Non
         for size, status, code in ((MEBIBYTE, 422, "invalid_payload"), (MEBIBYTE + 1, 400, "bad_json"))
     ]
     assert "1,048,576 bytes" in told[1]
+
+
+async def test_a_form_that_is_cut_anywhere_is_refused_and_nothing_of_it_is_kept(door: Door) -> None:
+    """Its file may be whole, and what comes after it says whose it is and who reads it."""
+    file = b'--x\r\nContent-Disposition: form-data; name="file"; filename="a.txt"\r\n\r\nWhat is said.\r\n'
+    scopes = b'--x\r\nContent-Disposition: form-data; name="scopes"\r\n\r\nuser:alice\r\n'
+    whole = file + scopes + b"--x--"
+    for end in range(len(whole)):
+        refusal(await door.post("/api/documents", content=whole[:end], headers=headers(None)), 400, "bad_json")
+    assert await door.head() == 0
+    assert (await door.post("/api/documents", content=whole, headers=headers(None))).status_code == 201

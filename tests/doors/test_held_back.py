@@ -9,8 +9,8 @@ import pytest
 from kledger.contract.errors import IllegalState
 from ledger.event import Appended, NewEvent
 from ledger.events.goal import GoalFocused
+from ledger.privacy import holding_back
 from ledger.privacy.vault import MemoryVault
-from producers.operations import sealing
 from producers.operations.sealing import SealingLedger
 from projections.live.persons import PersonsOfItems
 from tests.doors.live_desk import live_desk
@@ -23,7 +23,7 @@ def said(user: str) -> NewEvent:
 async def test_an_append_for_a_held_person_waits_and_others_go_on() -> None:
     async with live_desk() as desk:
         ledger = SealingLedger(desk.ledger, MemoryVault(), PersonsOfItems(desk.view).of)
-        async with ledger.held_back("user:mei"):
+        async with ledger.holding.held_back("user:mei"):
             waiting = asyncio.create_task(ledger.append(said("user:mei")))
             other = await ledger.append(said("user:jonas"))
             assert not waiting.done()
@@ -49,11 +49,11 @@ async def test_what_is_under_way_is_stored_before_a_person_is_held() -> None:
         append = asyncio.create_task(ledger.append(said("user:mei")))
         await slow.begun.wait()
         with pytest.raises(IllegalState, match="try again"):
-            async with ledger.held_back("user:mei", within=0.01):
+            async with ledger.holding.held_back("user:mei", within=0.01):
                 raise AssertionError("held while something is under way")
 
         async def held() -> None:
-            async with ledger.held_back("user:mei"):
+            async with ledger.holding.held_back("user:mei"):
                 assert append.done()
 
         holding = asyncio.create_task(held())
@@ -63,11 +63,11 @@ async def test_what_is_under_way_is_stored_before_a_person_is_held() -> None:
 
 
 async def test_an_append_that_waits_for_too_long_is_refused_and_stores_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sealing, "HELD_SECONDS", 0.01)
+    monkeypatch.setattr(holding_back, "HELD_SECONDS", 0.01)
     async with live_desk() as desk:
         ledger = SealingLedger(desk.ledger, MemoryVault(), PersonsOfItems(desk.view).of)
         before = await desk.ledger.head()
-        async with ledger.held_back("user:mei"):
+        async with ledger.holding.held_back("user:mei"):
             with pytest.raises(IllegalState, match="being forgotten"):
                 await ledger.append(said("user:mei"))
         assert await desk.ledger.head() == before
@@ -77,6 +77,6 @@ async def test_a_person_is_released_after_a_failure_and_held_once() -> None:
     async with live_desk() as desk:
         ledger = SealingLedger(desk.ledger, MemoryVault(), PersonsOfItems(desk.view).of)
         with pytest.raises(IllegalState, match="already"):
-            async with ledger.held_back("user:mei"), ledger.held_back("user:mei"):
+            async with ledger.holding.held_back("user:mei"), ledger.holding.held_back("user:mei"):
                 raise AssertionError("held twice")
         assert (await ledger.append(said("user:mei"))).position > 0

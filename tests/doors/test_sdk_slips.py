@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import math
 from collections.abc import Callable, Iterator
 from types import UnionType
 from typing import Any, Literal, Union, get_args, get_origin
@@ -99,6 +100,44 @@ async def test_a_text_where_an_object_is_meant_is_refused(
     async with AsyncLedgerClient(node.url, retries=0) as ledger:
         with pytest.raises(InvalidPayload, match=f"{argument} is "):
             await call(ledger, family, name, argument, "tool")
+    assert node.asked == []
+
+
+MORE_NEEDED = {"extract", "revise", "start_job", "session_append"}
+"""Endpoints that look at other arguments first."""
+
+
+@pytest.mark.parametrize(
+    ("family", "name", "argument"), [each for each in arguments_of("str") if each.values[1] not in MORE_NEEDED]
+)
+async def test_half_a_character_is_refused_and_nothing_is_sent(
+    node: ScriptedNode, family: type, name: str, argument: str
+) -> None:
+    async with AsyncLedgerClient(node.url, retries=0) as ledger:
+        with pytest.raises(InvalidPayload, match="surrogate"):
+            await call(ledger, family, name, argument, "half \ud83d")
+    assert node.asked == []
+
+
+NO_NUMBERS = [math.nan, math.inf, -math.inf]
+
+
+@pytest.mark.parametrize("value", [*NO_NUMBERS, [1.0, math.nan], {"a": [{"b": math.inf}], "c": None}, (math.nan,)])
+def test_what_is_no_number_is_refused_and_not_sent_as_nothing(node: ScriptedNode, value: Any) -> None:
+    with LedgerClient(node.url, retries=0) as ledger:
+        with pytest.raises(InvalidPayload, match="is no number"):
+            ledger.save("Name a branch", "Use the number of the ticket.", ["tool"], tags={"value": value})
+        with pytest.raises(InvalidPayload, match="is no number"):
+            ledger.profiles.patch("user", {"value": value, "other": None})
+    assert node.asked == []
+
+
+async def test_half_a_character_in_a_trace_or_an_id_is_refused(node: ScriptedNode) -> None:
+    async with AsyncLedgerClient(node.url, retries=0) as ledger:
+        with pytest.raises(InvalidPayload, match="surrogate"):
+            await ledger.within(trace_id="\ud83d").get("k-1")
+        with pytest.raises(InvalidPayload, match="surrogate"):
+            await ledger.revise("\ud83d", content="x")
     assert node.asked == []
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,11 +10,13 @@ from pathlib import Path
 import pytest
 
 from kledger import LedgerClient
-from kledger.contract.errors import SubjectForgotten
+from kledger.contract.errors import SubjectForgotten, UnknownSession
+from ledger.broker.access import SESSIONS_STREAM
 from tests.journeys.running_node import ENVIRONMENT, caught_up, running
 from tests.journeys.test_forgetting import assert_no_embedding_of, files_with, forget_by_command
 from tests.openai_server import EmbeddingEndpoint, embedding_endpoint
 from tests.patience import PATIENCE
+from tests.sessions.test_forgotten import kept
 
 SAID, ASKED = "okapi{}marker", "where the okapiquestionmarker stands"
 
@@ -57,6 +60,35 @@ def test_what_a_person_says_while_they_are_forgotten_leaves_no_word_and_no_embed
         assert said
         assert_no_embedding_of(said, data)
     assert files_with(data, ["okapi"]) == {}
+
+
+def test_what_a_person_says_in_a_session_while_they_are_forgotten_is_removed_or_refused(tmp_path: Path) -> None:
+    begun = threading.Event()
+    refused: list[SubjectForgotten] = []
+
+    def talk_on(alice: LedgerClient) -> None:
+        for number in range(10_000):
+            said = [{"id": f"{number}-{n}", "role": "user", "content": SAID.format(n) * 5_000} for n in range(200)]
+            try:
+                alice.session("s1").append(said)
+            except SubjectForgotten as error:
+                refused.append(error)
+                return
+            begun.set()
+
+    with running(tmp_path / "data") as node, node.client() as op:
+        alice = op.acting_as(user="alice")
+        alice.save("a thing", SAID, ["tool"])
+        talking = threading.Thread(target=talk_on, args=[alice])
+        talking.start()
+        assert begun.wait(PATIENCE)
+        forget_by_command(node)
+        talking.join(PATIENCE)
+        assert refused, "she was refused once she was forgotten"
+        for read in (alice.session("s1").messages, lambda: alice.session("s1").context(8_000)):
+            with pytest.raises(UnknownSession):
+                read()
+        assert asyncio.run(kept(node, SESSIONS_STREAM, "sessions.default.user=3Aalice.>")) == {}
 
 
 def test_a_question_that_nobody_recorded_is_kept_nowhere(tmp_path: Path, paid: EmbeddingEndpoint) -> None:

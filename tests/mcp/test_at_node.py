@@ -114,6 +114,20 @@ async def test_a_tool_call_is_one_request_for_the_rate_and_named_in_the_metrics(
         assert await door.metric('kledger_http_requests_total{method="GET",route="/api/knowledge",status="200"}') == 1
 
 
+@pytest.mark.parametrize("request_id", [None, True, 1.5, [1], {}])
+@pytest.mark.parametrize("revision", ["2025-11-25", "2026-07-28"])
+async def test_a_call_whose_id_is_none_is_refused_and_not_taken_for_a_notification(
+    request_id: Any, revision: str
+) -> None:
+    message = {"jsonrpc": "2.0", "id": request_id, "method": "tools/call", "params": {"name": "knowledge_list"}}
+    async with mcp_door() as door:
+        said = {**TAKES, "MCP-Protocol-Version": revision}
+        answer = await door.client.post("/mcp", json=message, headers=said)
+        assert (answer.status_code, answer.json()["id"], answer.json()["error"]["code"]) == (400, None, -32600)
+        told = {"jsonrpc": "2.0", "method": "notifications/initialized"}
+        assert (await door.client.post("/mcp", json=told, headers=said)).status_code == 202
+
+
 async def test_a_message_that_is_too_long_or_no_message_is_refused() -> None:
     async with mcp_door(limits=Limits(batch_body=4_000)) as door:
         answer = await door.post("tools/call", name="knowledge_save", arguments={**ITEM, "content": "x" * 5_000})

@@ -12,9 +12,10 @@ from ledger.privacy.vault import MemoryVault
 from ledger.sessions.head import Head
 from ledger.sessions.in_memory import MemorySessionStream
 from ledger.sessions.port import SessionStream
-from ledger.sessions.store import MOST_OLDER, MOST_REMEMBERED, PAGE_BYTES, SessionStore
+from ledger.sessions.store import MOST_OLDER, PAGE_BYTES, SessionStore
 from ledger.sessions.subjects import SessionKey
 from ledger.sessions.summaries import Summary, summary_id
+from ledger.sessions.tail import MOST_REMEMBERED
 from producers.operations.sessions.closing import housekeeping
 from tests.doors.http_door import ALICE, Door, refusal
 from tests.sessions.test_http import AGENT, BOTH, S, append, listed
