@@ -27,6 +27,7 @@ OF_A_REGISTRY = re.compile(r"--(extra-)?index-url|--trusted-host")
 LEFT_OPEN = re.compile(r"\bTODO\b|\bFIXME\b|NotImplementedError")
 # Parts of a declared package that has a name of its own; pydantic asks for the TypedDict of typing_extensions.
 PART_OF = {
+    "anyio": "mcp",
     "annotated_types": "pydantic",
     "markupsafe": "jinja2",
     "pydantic_core": "pydantic",
