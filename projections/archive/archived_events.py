@@ -16,7 +16,7 @@ from projections.engine.unsealing import Extent
 
 
 class ArchivedEvents(Sequence[StoredEvent]):
-    """The events of a part of a segment. What raises NotBelieved is only to unpack those that are asked for."""
+    """The events of a part of a segment. Where they stand is known; to ask for one may raise NotBelieved."""
 
     def __init__(self, segment: SegmentEvents, part: Segment) -> None:
         self._segment = segment

@@ -18,6 +18,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import orjson
@@ -64,7 +65,7 @@ class Extent(NamedTuple):
     latest_ns: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)  # no slots: the extent is kept beside the fields
 class Opened:
     """A batch ready to be decoded, and (code, reason) of each position that could not be opened.
 
@@ -78,7 +79,7 @@ class Opened:
     erased: dict[int, list[str]] = field(default_factory=dict)
     known: Extent | None = None
 
-    @property
+    @cached_property
     def extent(self) -> Extent:
         """Where the batch, which is not empty, stands in the log."""
         if self.known is not None:
@@ -88,11 +89,11 @@ class Opened:
 
     def as_stored(self, refusals: Iterable[Refusal]) -> list[Refusal]:
         """Refusals with the events as the log has them, and with the reason why a seal could not be opened."""
-        result = []
+        first, result = self.extent.first, []
         for refusal in refusals:
             at = refusal.event.position
             code, reason = self.failed.get(at, (refusal.code, refusal.reason))
-            result.append(Refusal(self.stored[at - self.extent.first], code, reason))
+            result.append(Refusal(self.stored[at - first], code, reason))
         return result
 
 
