@@ -7,19 +7,31 @@ would get no answer, and could not tell whether what it saved is kept.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, AsyncIterable
 from contextlib import asynccontextmanager
-from typing import TypeAlias
+from types import TracebackType
+from typing import Protocol, TypeAlias
 
 import anyio
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
-from mcp.shared._stream_protocols import ReadStream, WriteStream
 from mcp.shared.dispatcher import coerce_request_id
 from mcp.shared.jsonrpc_dispatcher import cancelled_request_id_from_params
 from mcp.shared.message import SessionMessage
 from mcp.types import JSONRPCError, JSONRPCMessage, JSONRPCNotification, JSONRPCRequest, JSONRPCResponse, RequestId
 
 Heard: TypeAlias = SessionMessage | Exception
+
+
+class Outgoing(Protocol):
+    """What takes the messages for the client, and is closed at the end."""
+
+    async def send(self, item: SessionMessage, /) -> None: ...
+
+    async def __aenter__(self) -> object: ...
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
+    ) -> bool | None: ...
 
 
 class _Unanswered:
@@ -55,8 +67,8 @@ class _Unanswered:
 
 @asynccontextmanager
 async def answering(
-    incoming: ReadStream[Heard],
-    outgoing: WriteStream[SessionMessage],
+    incoming: AsyncIterable[Heard],
+    outgoing: Outgoing,
     refused: MemoryObjectReceiveStream[SessionMessage],
 ) -> AsyncGenerator[tuple[MemoryObjectReceiveStream[Heard], MemoryObjectSendStream[SessionMessage]], None]:
     """The streams for a server between it and its client. What is `refused` is told to the client as it comes."""
