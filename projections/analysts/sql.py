@@ -19,6 +19,7 @@ from projections.fold_kit.plain_rows import rows_of
 
 REFUSAL = "kledger_refusal"
 """The function of a prepared instance that returns why a statement may not run."""
+_UNREADABLE = "DuckDB refuses the query, for a reason that cannot be read: simplify it"
 _ONLY_AS_TEXT = re.compile(r"\b(INTERVAL|BIT|BLOB|BIGNUM|UHUGEINT|TIME WITH TIME ZONE|GEOMETRY|VARIANT)\b")
 """Types of DuckDB that Arrow has as bytes, not at all, or as something else; they are told as DuckDB writes them."""
 _BATCH = 2_048  # rows; DuckDB's vector size, so that the limits are checked while the result grows
@@ -77,7 +78,7 @@ def sql_read_only(
     except RuntimeError as error:  # the binding raises this only for a lone surrogate
         raise IllegalQuery("the statement or a parameter is not Unicode text") from error
     except UnicodeDecodeError as error:  # DuckDB cuts a text in its message within a character
-        raise IllegalQuery("DuckDB refuses the query, for a reason that cannot be read: simplify it") from error
+        raise IllegalQuery(_UNREADABLE) from error
     except (duckdb.Error, OSError, MemoryError) as error:
         # Arrow raises OSError for an error of DuckDB in the middle of a result.
         if too_large.is_set() or isinstance(error, MemoryError | duckdb.OutOfMemoryException):
@@ -90,7 +91,8 @@ def sql_read_only(
                 f"the query took longer than {timeout_seconds:g} seconds and was stopped: narrow it, attach "
                 "over Quack, or run it on a snapshot file"
             ) from error
-        raise IllegalQuery(f"DuckDB refuses the query: {error}") from error
+        reason = str(error)  # empty where the text was cut, with some versions of Python
+        raise IllegalQuery(f"DuckDB refuses the query: {reason}" if reason else _UNREADABLE) from error
     finally:
         clock.cancel()
         cursor.close()  # rolls the transaction back

@@ -44,7 +44,9 @@ class Wire:
 
 async def asked(app: ASGIApp, method: str = "GET") -> Wire:
     """The wire over which an app was asked, once it has answered."""
-    config = uvicorn.Config(app, http=bounded(Limits()), lifespan="off", ws="none", proxy_headers=False)
+    config = uvicorn.Config(
+        app, http=bounded(Limits()), lifespan="off", ws="none", proxy_headers=False, log_config=None
+    )
     config.load()
     state = ServerState()
     connection = bounded(Limits())(config=config, server_state=state, app_state={})

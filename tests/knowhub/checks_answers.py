@@ -77,8 +77,13 @@ def r4(walk: Walk) -> None:
     door.save(task=f"user authentication {walk.word}x", content="Clear the cookie, then check the token.")
     queries = [f"怎么修那个登录的 bug {walk.word}", f"user authentication {walk.word}x"]
     walk.chat.says({"queries": queries}, to=f"那个登录的 bug {walk.word}")
-    answer = recall(door, f"怎么修那个登录的 bug {walk.word}")
-    assert [item["task"] for item in answer["results"]] == [f"user authentication {walk.word}x"]
+
+    def is_found() -> bool:
+        """What a model says too late for one search is there for the next."""
+        results = recall(door, f"怎么修那个登录的 bug {walk.word}")["results"]
+        return [item["task"] for item in results] == [f"user authentication {walk.word}x"]
+
+    until(is_found, "a question in other words finds it")
     chapters = [f"# Chapter {n}\n\nThis is what chapter {n} of the {walk.word} book says.\n" for n in range(1, 4)]
     ingest(door, walk.own("book"), "\n".join(chapters))
     (hit, *_) = recall(door, f"what does chapter 2 of the {walk.word} book say")["results"]
