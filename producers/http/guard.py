@@ -11,6 +11,7 @@ from kledger.contract.errors import LedgerError
 from ledger.runtime import tracing
 from producers.http import errors
 from producers.http.admission import Admission
+from producers.http.bodies import header_of
 from producers.http.metrics import Metrics
 from producers.http.routes.direct import Direct
 
@@ -75,6 +76,4 @@ class Guard:
 
 def _traceparent(scope: Scope) -> str | None:
     """The caller's span, looked for only when spans are made."""
-    if not tracing.under_way():
-        return None
-    return next((value.decode("latin-1") for name, value in scope["headers"] if name == b"traceparent"), None)
+    return header_of(scope, b"traceparent") if tracing.under_way() else None

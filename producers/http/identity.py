@@ -174,7 +174,7 @@ def _reference(header: str, value: str) -> str:
 async def retry_of(request: Request) -> uuid.UUID | None:
     """What the ids of the request's events are made of when it has an Idempotency-Key: the endpoint, the
     caller and the key. Raises InvalidPayload, IllegalScope, IdempotencyMismatch."""
-    key = header_of(request, _KEY)
+    key = header_of(request.scope, _KEY)
     if key is None:
         return None
     if not 1 <= len(key) <= 255:

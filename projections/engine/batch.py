@@ -50,8 +50,8 @@ def fold_batch(bench: Workbench, events: list[StoredEvent], parked: Parked = NON
     events = [event for event in events if event.position > position]
     if not events:
         return Folded(position, 0, 0)
+    _check_order(position, events[0].position, events[-1].position, len(events))
     opened = ready(bench.keyring, events, parked)
-    _check_order(position, opened)
     if len(events) > SMALL or sum(len(event.body) for event in events) > SMALL_BYTES:
         return _fold_many(bench, decode(bench.parser, opened), parked)
     with _fold(bench, opened, parked) as refusals:
@@ -66,7 +66,7 @@ def fold_decoded(bench: Workbench, decoded: Decoded, parked: Parked = NONE_PARKE
     opened, position = decoded.opened, bench.position()
     if opened.extent.first <= position:
         return fold_batch(bench, list(opened.stored), parked)
-    _check_order(position, opened)
+    _check_order(position, opened.extent.first, opened.extent.last, len(opened.stored))
     return _fold_many(bench, decoded, parked)
 
 
@@ -75,8 +75,7 @@ def ready(keyring: Keyring, stored: list[StoredEvent], parked: Parked) -> Opened
     return replace(open_events(keyring, withhold(stored, parked)), stored=stored)
 
 
-def _check_order(position: int, opened: Opened) -> None:
-    first, last, count = opened.extent.first, opened.extent.last, len(opened.stored)
+def _check_order(position: int, first: int, last: int, count: int) -> None:
     if first != position + 1 or last - position != count:
         raise LogGap(
             f"the view is at position {position}, the log goes on with {first} to {last} in {count} events: events are "

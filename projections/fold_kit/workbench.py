@@ -118,7 +118,7 @@ class Workbench:
             raise
 
     def in_lane(self, name: str, fold: Callable[[Workbench], None]) -> None:
-        """Run a fold that reads nothing that the batch changes but the batch's relations and what its lane has written.
+        """Run a fold in a lane. Of what the batch changes it reads the batch's relations and what its lane has written.
 
         Where lanes are open, what it writes is not to be seen in this transaction, and its errors are raised at the end
         of `lanes_joined`. Otherwise it runs at once.
