@@ -220,6 +220,14 @@ def test_versions_are_named_however_few_of_them_are_remembered(tmp_path: Path, m
     store.close()
 
 
+def test_a_version_that_is_stored_again_after_it_was_erased_is_named_as_it_is_now(store: VectorStore) -> None:
+    store.upsert([a_point(position=3)])
+    assert [each.valid_from for each in ask(store)] == [3]
+    store.erase(["item-1"])
+    store.upsert([a_point(position=7)])
+    assert [each.valid_from for each in ask(store)] == [7]
+
+
 def test_the_limit_holds_for_each_path(store: VectorStore) -> None:
     store.upsert([a_point(f"item-{n}", position=n + 1) for n in range(10)])
     found = ask(store, limit=3)

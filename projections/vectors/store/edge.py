@@ -135,6 +135,7 @@ class EdgeStore:
         fresh = newest(points)
         stored_before = self._stored(fresh)
         written: list[edge.Point] = []
+        payloads: dict[str, dict[str, object]] = {}
         counted: list[Counted] = []
         for key, point in fresh.items():
             before = stored_before.get(key)
@@ -144,9 +145,11 @@ class EdgeStore:
             if before is not None and before.now and sorted(before.now) != (payload["now"] or before.now):
                 drop(self._folder)  # a start counts what began and what ended since, not that others may read it
             written.append(edge.Point(id=key, vector=_vectors(point), payload=payload))
+            payloads[key] = payload
             counted += [*ceased(before), Counted(now_readers(payload), point.sparse.indices, 1)]
         if written:
             self._shard.update(edge.UpdateOperation.upsert_points(written))
+            self._names.learn(payloads)
             self._changed(counted, max(map(applied, fresh.values())))
         return len(written)
 
@@ -163,8 +166,8 @@ class EdgeStore:
             theirs = edge.Filter(must=[any_of("item_id", item_ids)])
             for page in pages(self._shard, theirs, ["now"], [TERMS]):
                 self._changed([one for record in page for one in ceased(known(record))], 0)
+                self._names.drop(record.id for record in page)
             self._shard.update(edge.UpdateOperation.delete_points_by_filter(theirs))
-            self._names.clear()
 
     def clear(self) -> None:
         replace_file(self._folder / "checkpoint", "0")  # first, so that a crash from here on leads to a rebuild
