@@ -14,7 +14,8 @@ MOST_BARS = 100
 """With more days than this a bar stands for a week."""
 Stack = tuple[tuple[int, str], ...]
 """The parts of one bar, from below: how many, and of which class."""
-_WIDTH, _LEFT, _STRIP, _TOP = 960, 120, 48, 14
+_WIDTH, _STRIP, _TOP, _FOOT = 960, 48, 30, 26
+"""Units of the figure. Above each strip and below the last is room for the larger letters of a small window."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,14 +59,14 @@ def bars(shown: Sequence[Span], words: Words) -> Markup:
         (words("Recalled"), [((each.recalled, "recalled"),) for each in shown]),
         (words("Judged"), [((each.helpful, "judged"), (each.harmful, "harmful")) for each in shown]),
     )
-    height = len(strips) * (_STRIP + _TOP) + _TOP
+    height = len(strips) * (_STRIP + _TOP) + _FOOT
     parts = [
         _strip(name, values, [each.name for each in shown], number * (_STRIP + _TOP) + _TOP)
         for number, (name, values) in enumerate(strips)
     ]
     parts += [
         Markup('<text class="soft" x="{}" y="{}" text-anchor="{}">{}</text>').format(
-            round(_LEFT + (at + 0.5) * _step(shown), 1), height - 3, _anchor(at, len(shown)), shown[at].name
+            _place(at, len(shown)), height - 4, _anchor(at, len(shown)), shown[at].name
         )
         for at in sorted({0, len(shown) // 2, len(shown) - 1})
     ]
@@ -86,10 +87,10 @@ def _strip(name: str, values: Sequence[Stack], names: Sequence[str], top: int) -
     tallest = max(sum(count for count, _ in stack) for stack in values)
     step = _step(values)
     drawn = [
-        Markup('<text x="0" y="{}">{}</text><text class="soft" x="{}" y="{}" text-anchor="end">{}</text>').format(
-            top + _STRIP - 2, name, _LEFT - 6, top + 10, f"{tallest:,}"
-        ),
-        Markup('<path class="line" d="M{} {}H{}"/>').format(_LEFT, top + _STRIP + 0.5, _WIDTH),
+        Markup(
+            '<text x="0" y="{0}">{1}</text><text class="soft" x="{2}" y="{0}" text-anchor="end">≤ {3}</text>'
+        ).format(top - 6, name, _WIDTH, f"{tallest:,}"),
+        Markup('<path class="line" d="M0 {}H{}"/>').format(top + _STRIP + 0.5, _WIDTH),
     ]
     for at, stack in enumerate(values):
         floor = float(top + _STRIP)
@@ -100,7 +101,7 @@ def _strip(name: str, values: Sequence[Stack], names: Sequence[str], top: int) -
                 drawn.append(
                     Markup('<rect class="{}" x="{}" y="{}" width="{}" height="{}"><title>{}: {}</title></rect>').format(
                         kind,
-                        round(_LEFT + at * step + step * 0.1, 2),
+                        round(at * step + step * 0.1, 2),
                         round(floor, 2),
                         round(step * 0.8, 2),
                         round(tall, 2),
@@ -112,7 +113,12 @@ def _strip(name: str, values: Sequence[Stack], names: Sequence[str], top: int) -
 
 
 def _step(shown: Sequence[object]) -> float:
-    return (_WIDTH - _LEFT) / len(shown)
+    return _WIDTH / len(shown)
+
+
+def _place(at: int, count: int) -> int:
+    """Where the name of a bar stands: the first and the last at the edges, another in the middle of its bar."""
+    return 0 if at == 0 else _WIDTH if at == count - 1 else round((at + 0.5) * _WIDTH / count)
 
 
 def _anchor(at: int, count: int) -> str:
