@@ -12,6 +12,7 @@ import pytest
 
 from ledger.broker.connection import BrokerConnection
 from ledger.broker.server import EmbeddedServer
+from projections.vectors.embedding import hashed
 from projections.vectors.embedding.embeddings import MAX_CHARACTERS, HashedEmbedder, OpenAIEmbedder
 from projections.vectors.embedding.hashed import DIMENSIONS, hashed_vectors, query_vector
 from projections.vectors.embedding.kept import EmbeddingKey, EmbeddingStore, KeptEmbedder, MemoryEmbeddings
@@ -255,3 +256,11 @@ async def test_a_damaged_embedding_is_noticed_and_paid_for_again(
 def test_the_vector_of_a_query_is_that_of_the_text(query: str) -> None:
     for _ in range(2):  # its words are remembered the second time
         assert np.abs(query_vector(query) - hashed_vectors([query])[0]).max() < 1e-6
+
+
+def test_the_vector_of_a_query_is_the_same_however_few_words_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
+    queries = ["roll back the release", "the release, 回滚 the the", "back to back", "the", "回滚发布 release"]
+    at_once = [query_vector(query) for query in queries]
+    monkeypatch.setattr(hashed, "_MOST_REMEMBERED", 3)
+    for query, vector in [*zip(queries, at_once, strict=True)] * 2:
+        assert np.array_equal(query_vector(query), vector)

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
-from functools import cache, lru_cache
+from collections.abc import Mapping, Sequence
+from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +26,10 @@ _CJK_PAIR_WEIGHT = 0.5
 _PIECES = re.compile(rf"[{CJK}]+|[^\W_{CJK}]+")
 _LONG = 64
 """Characters of a run of letters that is hashed anew each time."""
+_MOST_REMEMBERED = 1 << 15
+OfRun = tuple[tuple[int, float], ...]
+"""The features of a run of letters, each with its weight."""
+_remembered: dict[str, OfRun] = {}
 
 
 def hashed_vectors(texts: Sequence[str], dimensions: int = DIMENSIONS) -> NDArray[np.float32]:
@@ -53,14 +57,15 @@ def hashed_vectors(texts: Sequence[str], dimensions: int = DIMENSIONS) -> NDArra
 def query_vector(text: str, dimensions: int = DIMENSIONS) -> NDArray[np.float32]:
     """The vector of one short text, as `hashed_vectors` has it up to the last digits, in a third of the time.
 
-    A query has a few words, which other queries have as well: each is hashed once.
+    A query has a few words, which other queries have as well: each is hashed once, and new ones together.
     """
+    runs = _PIECES.findall(normalise(text))
+    if any(len(run) > _LONG for run in runs):
+        return np.asarray(hashed_vectors([text], dimensions)[0], np.float32)
     strengths: dict[int, float] = {}
-    for piece in _PIECES.finditer(normalise(text)):
-        run = piece.group()
-        if len(run) > _LONG:
-            return np.asarray(hashed_vectors([text], dimensions)[0], np.float32)
-        for feature, weight in _features_of_run(run):
+    features = _features_of_runs(runs)
+    for run in runs:
+        for feature, weight in features[run]:
             strengths[feature] = strengths.get(feature, 0.0) + weight
     places: dict[int, float] = {}
     for feature in sorted(strengths):  # whatever the order of the words: sums of floats depend on it
@@ -73,11 +78,19 @@ def query_vector(text: str, dimensions: int = DIMENSIONS) -> NDArray[np.float32]
     return out
 
 
-@lru_cache(maxsize=1 << 15)
-def _features_of_run(run: str) -> tuple[tuple[int, float], ...]:
-    """The features of a run of letters, or of characters of a script without spaces, with their weights."""
-    features, weights, _ = _features([run])
-    return tuple(zip(features.tolist(), weights.tolist(), strict=True))
+def _features_of_runs(runs: Sequence[str]) -> Mapping[str, OfRun]:
+    """The features of runs of letters, or of characters of a script without spaces, with their weights."""
+    found = {run: features for run in runs if (features := _remembered.get(run)) is not None}  # a stop word has none
+    new = list(dict.fromkeys(run for run in runs if run not in found))
+    if new:  # a call for each took most of the time
+        of_run: list[list[tuple[int, float]]] = [[] for _ in new]
+        for feature, weight, owner in zip(*(column.tolist() for column in _features(new)), strict=True):
+            of_run[owner].append((feature, weight))
+        found |= zip(new, map(tuple, of_run), strict=True)
+        if len(_remembered) + len(new) > _MOST_REMEMBERED:
+            _remembered.clear()
+        _remembered.update((run, found[run]) for run in new)
+    return found
 
 
 def _features(
