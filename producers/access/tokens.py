@@ -152,7 +152,8 @@ def expiry(text: str, now: datetime) -> datetime | None:
         return (now + timedelta(hours=int(span[1]) * _HOURS[span[2]])).replace(microsecond=0)
     try:
         moment = datetime.fromisoformat(text)
-    except ValueError:
+        in_utc = moment.astimezone(UTC)
+    except (ValueError, OverflowError):  # no moment, or one beyond the years that a calendar has
         moment = None
     if moment is None or moment.tzinfo is None or moment <= now:
         raise InvalidPayload(
@@ -160,7 +161,7 @@ def expiry(text: str, now: datetime) -> datetime | None:
             "2027-03-05T12:00:00Z",
             errors=[{"field": "expires", "reason": "is not a time to come"}],
         )
-    return moment.astimezone(UTC)
+    return in_utc
 
 
 @contextmanager

@@ -162,6 +162,6 @@ def _time(value: str | None) -> datetime | None:
         return None
     try:
         at = datetime.fromisoformat(value)
-    except ValueError:  # an author's own date
+        return at.astimezone(UTC) if at.tzinfo else at.replace(tzinfo=UTC)
+    except (ValueError, OverflowError):  # an author's own date; in UTC it may be in the year 0 or 10000
         return None
-    return at.astimezone(UTC) if at.tzinfo else at.replace(tzinfo=UTC)

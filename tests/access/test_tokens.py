@@ -177,7 +177,9 @@ def test_times_to_end_are_spans_moments_or_never() -> None:
     assert expiry("2w", NOW) == NOW + timedelta(weeks=2)
     assert expiry("2026-03-06T12:00:00+00:00", NOW) == NOW + timedelta(days=1)
     assert expiry("never", NOW) is None
-    for wrong in ("0d", "-1d", "30", "d", "tomorrow", "2026-03-05T11:00:00Z", "2027-01-01", "1d; drop", "99999999d"):
+    beyond = ("9999-12-31T23:59:59-14:00", "0001-01-01T00:00:00+14:00")
+    past = ("2026-03-05T11:00:00Z", "2027-01-01")
+    for wrong in ("0d", "-1d", "30", "d", "tomorrow", "1d; drop", "99999999d", *past, *beyond):
         with pytest.raises(InvalidPayload):
             expiry(wrong, NOW)
 

@@ -339,6 +339,18 @@ def test_hostile_words_are_text_wherever_they_stand(ledger: LedgerClient, ivo: V
     assert 'rel="noreferrer noopener external"' in ivo.get(item_page(name)).text
 
 
+@pytest.mark.parametrize("dated", ["0001-01-01T00:00:00+14:00", "9999-12-31T23:59:59-14:00", "2016-12-31T23:59:60Z"])
+def test_a_date_that_the_calendar_does_not_have_in_utc_is_shown_as_it_was_written(
+    ledger: LedgerClient, ivo: Visitor, dated: str
+) -> None:
+    name = f"dated-{dated[:4]}"
+    saved(ledger, name, source={"timestamp": dated}).rate(name, "helpful", task="t", timestamp=dated)
+    for show in ("now", "versions", "verdicts", "lineage"):
+        answer = ivo.get(item_page(name, show=show))
+        assert answer.status_code == 200, words(answer.text)
+    assert dated in words(ivo.get(item_page(name)).text)
+
+
 def test_a_megabyte_of_text_is_shown_in_part_and_whole_where_it_is_asked_for(
     ledger: LedgerClient, ivo: Visitor
 ) -> None:
