@@ -39,7 +39,9 @@ def payload_of(entry: Mapping[str, Any], place: PurePosixPath) -> dict[str, Any]
     if "type" in payload:
         defaults.pop("types", None)
     if category is not None and "types" not in entry and "type" not in entry:
-        payload["tags"] = {"category": category, **(entry.get("tags") or {})}
+        stated = entry.get("tags") or {}
+        if isinstance(stated, dict):  # else the node says what tags are
+            payload["tags"] = {"category": category, **stated}
     if "owner" in payload and place.parts[0] != "global":  # the owner decides who sees it, not the place
         defaults.pop("scopes", None)
     return {**defaults, **payload}

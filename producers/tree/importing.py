@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kledger.contract.errors import IllegalState, LedgerError, UnknownKnowledge
+from kledger.contract.errors import Erased, Forbidden, IllegalState, LedgerError, NotOwner, UnknownKnowledge
 from producers.requests.chunks import chunks_of, send
 from producers.tree.entries import same_statement
 from producers.tree.reading import Tree, read_tree
@@ -57,8 +57,14 @@ def import_tree(
             done += len(outcome[0].payloads)
             progress(done, len(tree.entries))
     for number, item_id in result.ids.items():
-        if not tree.entries[number].active:
+        entry = tree.entries[number]
+        if entry.active:
+            continue
+        try:
             result.retired += _retire(ledger, item_id)
+        except (NotOwner, Forbidden, Erased) as error:
+            result.unchanged -= 1  # whoever saved it just now may retire it
+            tree.refuse(entry.file, entry.number, error.code, error.message)
     for owner, memories in tree.memories.items():
         if owner == user:
             result.memories += _replace_memories(ledger, memories)

@@ -6,7 +6,7 @@ import os
 import stat
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from pathlib import Path, PurePosixPath
+from pathlib import Path, PurePath, PurePosixPath
 from typing import Any
 
 import orjson
@@ -49,6 +49,12 @@ def read_tree(directory: Path) -> Tree:
     is_tree = False  # any place of the tree, even empty or a link, or the manifest of an empty export
     for path in _files(directory, tree):
         place = PurePosixPath(path.relative_to(directory).as_posix())
+        if (shown := _as_text(place)) != str(place):
+            if place.suffix == ".json":
+                tree.refuse(shown, None, "illegal_tree", "its name, or a directory's, is no UTF-8: rename it")
+            else:
+                tree.skipped.append(shown)
+            continue
         if place.name == MANIFEST and len(place.parts) == 1:
             is_tree = True
             continue
@@ -73,7 +79,7 @@ def _files(directory: Path, tree: Tree) -> Iterator[Path]:
     """
 
     def unreadable(error: OSError) -> None:
-        place = Path(error.filename).relative_to(directory).as_posix()
+        place = _as_text(Path(error.filename).relative_to(directory))
         if place == ".":
             raise IllegalTree(f"{directory} cannot be read ({error.strerror}): may you look into it?") from error
         tree.refuse(place, None, "illegal_tree", f"the directory cannot be read: {error.strerror}")
@@ -81,6 +87,11 @@ def _files(directory: Path, tree: Tree) -> Iterator[Path]:
     for folder, folders, files in os.walk(directory, onerror=unreadable):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
         yield from (Path(folder) / name for name in sorted(files) if not name.startswith("."))
+
+
+def _as_text(place: PurePath) -> str:
+    """A place as text that can be printed and sent; bytes of a name that are no UTF-8 stand as `\\udcXX`."""
+    return place.as_posix().encode(errors="backslashreplace").decode()
 
 
 def _content(path: Path) -> bytes:

@@ -8,11 +8,15 @@ import socket
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
+from pathlib import Path, PurePosixPath
+from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from kledger.contract.errors import IllegalTree
+from producers.tree.entries import payload_of
 from producers.tree.importing import import_tree
 from producers.tree.reading import read_tree
 from producers.tree.writing import export_tree
@@ -65,6 +69,50 @@ def test_a_socket_and_a_directory_with_a_files_name_are_refused_or_passed_over(t
         found = read_tree(tree)
     assert [each["file"] for each in found.refused] == ["global/socket.json"]
     assert len(found.entries) == 1
+
+
+def test_a_name_that_is_no_text_is_refused_or_passed_over_and_the_rest_comes(tree: Path) -> None:
+    for place in (b"agents/\xff\xfe/tools.json", b"users/\xe9/memories.json", b"global/\xff.json", b"notes/\xff.md"):
+        file = Path(os.fsdecode(os.fsencode(tree) + b"/" + place))
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text("[]")
+    with in_process() as ledger:
+        brought = import_tree(ledger, tree)
+    assert brought.saved == 1
+    refused = [(each["file"], each["code"]) for each in brought.tree.refused]
+    assert refused == [
+        ("agents/\\udcff\\udcfe/tools.json", "illegal_tree"),
+        ("global/\\udcff.json", "illegal_tree"),
+        ("users/\\udce9/memories.json", "illegal_tree"),
+    ]
+    assert brought.tree.skipped == ["notes/\\udcff.md"]
+
+
+_json = st.recursive(
+    st.none() | st.booleans() | st.integers(-9, 9) | st.sampled_from(["", "a", "user:ann"]),
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.sampled_from(["a", "category"]), inner, max_size=2),
+    max_leaves=4,
+)
+_fields = ("id", "task", "content", "type", "types", "tags", "scopes", "owner", "source", "eval", "acl", "memory")
+_places = (
+    "global/tools",
+    "agents/a/tools",
+    "users/ann/habits",
+    "users/ann/knowledge",
+    "shared/team/t/plans",
+    "retired",
+)
+
+
+@given(
+    entry=st.dictionaries(st.sampled_from((*_fields, "version", "status", "created_at")), _json),
+    place=st.sampled_from(_places),
+)
+def test_whatever_an_entry_holds_it_becomes_a_payload_that_the_node_judges(entry: dict[str, Any], place: str) -> None:
+    payload = payload_of(entry, PurePosixPath(f"{place}.json"))
+    stated = {name: value for name, value in payload.items() if name in entry}
+    unlike = {name for name, value in stated.items() if value != entry[name]}
+    assert unlike <= {"tags", "eval"}  # what a file adds a category to, or takes the counts of
 
 
 def test_a_directory_that_cannot_be_read_is_refused_and_the_rest_comes(tree: Path) -> None:

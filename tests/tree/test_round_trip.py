@@ -175,6 +175,21 @@ def test_an_item_that_was_revised_or_is_somebody_elses_is_known_again(tmp_path: 
         assert refused["code"] == "knowledge_exists"
 
 
+def test_an_item_of_somebody_elses_is_not_retired_and_the_rest_comes(tmp_path: Path) -> None:
+    with in_process() as ledger:
+        ann, bob = ledger.acting_as(user="ann"), ledger.acting_as(user="bob")
+        ann.save("t", "hers", ["tool"], id="hers", scopes=["public"])
+        retired = {"task": "t", "types": ["tool"], "status": "retired", "version": 1}
+        theirs = {**retired, "id": "hers", "content": "hers", "owner": "user:ann", "scopes": ["public"]}
+        put(tmp_path, "retired.json", [theirs, {**retired, "id": "his", "content": "his"}])
+        brought = import_tree(bob, tmp_path)
+        assert (brought.saved, brought.unchanged, brought.retired) == (1, 0, 1)
+        ((number, code),) = [(each["number"], each["code"]) for each in brought.tree.refused]
+        assert (number, code) == (1, "not_owner")
+        assert ann.get("hers")["status"] == "active"
+        assert bob.get("his")["status"] == "retired"
+
+
 def test_an_export_goes_into_an_empty_directory_or_over_an_earlier_one(tmp_path: Path) -> None:
     tree = tmp_path / "tree"
     with in_process() as ledger:
