@@ -10,6 +10,7 @@ import contextlib
 import fcntl
 import os
 import shutil
+import stat
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -88,7 +89,8 @@ class Directory:
         return found
 
     def read(self, name: str) -> bytes:
-        return (self.path / name).read_bytes()
+        with self.local(name) as file:
+            return file.read_bytes()
 
     def write(self, name: str, content: bytes) -> None:
         write_private(self.path / name, content)
@@ -115,7 +117,11 @@ class Directory:
 
     @contextmanager
     def local(self, name: str) -> Iterator[Path]:
-        yield self.path / name
+        """Raises OSError, also where no file is in the place of one: who opened a pipe would wait for ever."""
+        file = self.path / name
+        if not stat.S_ISREG(file.stat().st_mode):
+            raise OSError("it is no file")
+        yield file
 
     @contextmanager
     def only_writer(self) -> Iterator[None]:
@@ -125,7 +131,7 @@ class Directory:
             (self.path / EVENTS).mkdir(parents=True, exist_ok=True, mode=0o700)
             if not (self.path / MANIFEST).exists():
                 self.path.chmod(0o700)
-            lock = os.fdopen(os.open(self.path / LOCK, os.O_WRONLY | os.O_CREAT, 0o600), "w")
+            lock = os.fdopen(os.open(self.path / LOCK, os.O_WRONLY | os.O_CREAT | os.O_NONBLOCK, 0o600), "w")
         except OSError as error:
             raise not_writable(self, error) from error
         with lock:

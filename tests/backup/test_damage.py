@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import tempfile
 from collections.abc import Callable
@@ -11,11 +12,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kledger.contract.errors import BackupDamaged
+from kledger.contract.errors import BackupDamaged, InvalidPayload
 from ledger.backup.checking import check_backup, intact
 from ledger.backup.keys import write_keys
-from ledger.backup.manifest import note_beside
-from ledger.backup.place import BESIDE
+from ledger.backup.manifest import note_beside, writing_to
+from ledger.backup.place import BESIDE, LOCK
 from ledger.backup.sessions import keep_sessions
 from ledger.broker.access import KEY_SUBJECTS
 from ledger.sessions.in_memory import MemorySessionStream
@@ -111,6 +112,24 @@ def test_any_removed_swapped_or_repeated_file_is_found(whole: Path, data: st.Dat
             first.write_bytes(contents[1])
 
     assert is_found(whole, shuffle)
+
+
+def test_what_is_no_file_is_found_and_not_waited_for(whole: Path) -> None:
+    for which in range(len(files_of(whole))):
+        for put_there in (os.mkfifo, Path.mkdir):
+
+            def replace(directory: Path, which: int = which, put_there: Damage = put_there) -> None:
+                file = files_of(directory)[which]
+                file.unlink()
+                put_there(file)
+
+            assert is_found(whole, replace)
+
+
+def test_a_lock_that_is_a_pipe_is_told_and_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / LOCK)
+    with pytest.raises(InvalidPayload, match="cannot be written"), writing_to(tmp_path):
+        pass
 
 
 async def test_every_damaged_file_is_named_and_the_whole_ones_are_not(whole: Path, tmp_path: Path) -> None:
