@@ -170,9 +170,10 @@ class BoundedConnection(HttpToolsProtocol):
         super().on_url(url)
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """One header."""
+        """One header; a field behind the body counts for nothing, as a proxy in front looks at the head alone."""
         self._count(len(name) + len(value) + _PER_HEADER)
-        super().on_header(name, value)
+        if self._reading_head:
+            super().on_header(name, value)
 
     def on_headers_complete(self) -> None:
         """The head is there: the app may be asked, and the body has its own time."""

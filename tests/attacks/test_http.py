@@ -8,6 +8,7 @@ from typing import Any
 from urllib.parse import quote, urlsplit
 
 import httpx
+import orjson
 import pytest
 
 from tests.attacks.guarded_node import ADAS_SECRET, BOBS_SECRET, Guarded
@@ -344,3 +345,24 @@ def test_a_request_hidden_in_a_body_is_not_answered(unharmed: Guarded) -> None:
     statuses = raw(unharmed, told + body.encode())
     assert 202 not in statuses
     assert all(400 <= status < 500 for status in statuses), statuses
+
+
+BEHIND_THE_BODY = (
+    "X-Ledger-User: ada",
+    "X-Ledger-Scope: team:platform",
+    "Host: evil.example",
+    "Origin: http://evil.example",
+)
+
+
+@pytest.mark.parametrize("field", BEHIND_THE_BODY)
+def test_a_field_behind_the_body_names_nobody(unharmed: Guarded, field: str) -> None:
+    body = orjson.dumps({"action": "retire", "ids": ["bobs-item"], "dry_run": True})
+    told = request(
+        unharmed,
+        "Transfer-Encoding: chunked",
+        "Content-Type: application/json",
+        first="POST /api/knowledge/bulk HTTP/1.1",
+    )
+    chunks = b"%x\r\n%b\r\n0\r\n" % (len(body), body)
+    assert raw(unharmed, told + chunks + f"{field}\r\n\r\n".encode()) == [200]
