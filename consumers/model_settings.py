@@ -30,8 +30,8 @@ def setting_of(task: ModelTask) -> str:
 class Price(NamedTuple):
     """US dollars for a million tokens."""
 
-    input: Annotated[float, Field(ge=0)]
-    output: Annotated[float, Field(ge=0)]
+    input: Annotated[float, Field(ge=0, allow_inf_nan=False)]
+    output: Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
 
 class ModelSettings(BaseSettings):
@@ -40,7 +40,9 @@ class ModelSettings(BaseSettings):
     `idempotent` declares that the endpoint bills an Idempotency-Key once, however often it is sent.
     """
 
-    model_config = SettingsConfigDict(env_prefix="KLEDGER_MODEL_", frozen=True, populate_by_name=True)
+    model_config = SettingsConfigDict(
+        env_prefix="KLEDGER_MODEL_", frozen=True, populate_by_name=True, allow_inf_nan=False
+    )
 
     url: str = "https://api.openai.com/v1"
     key: SecretStr = Field(default=SecretStr(""), validation_alias=AliasChoices("KLEDGER_MODEL_KEY", "OPENAI_API_KEY"))

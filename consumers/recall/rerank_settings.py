@@ -17,7 +17,7 @@ from ledger.wire.envelope import invalid_payload
 class RerankSettings(BaseSettings):
     """The settings in the environment; without `url` there is no reranker."""
 
-    model_config = SettingsConfigDict(env_prefix="KLEDGER_RERANK_", frozen=True)
+    model_config = SettingsConfigDict(env_prefix="KLEDGER_RERANK_", frozen=True, allow_inf_nan=False)
 
     url: str = ""
     model: str = ""

@@ -11,11 +11,14 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from ledger.wire.envelope import invalid_payload
 
+MOST_DAYS = 36_500
+"""A hundred years, for whoever wants to keep them for good."""
+
 
 class SessionSettings(BaseSettings):
     """How sessions are cut to a model's window, and how long they are kept."""
 
-    model_config = SettingsConfigDict(env_prefix="KLEDGER_SESSION_", frozen=True)
+    model_config = SettingsConfigDict(env_prefix="KLEDGER_SESSION_", frozen=True, allow_inf_nan=False)
 
     messages: int = Field(default=50, ge=1, le=1_000)
     """So many of the last messages are shown in full at most."""
@@ -33,9 +36,9 @@ class SessionSettings(BaseSettings):
     """So many of the last messages stay as they are at level 2."""
     kept_3: int = Field(default=5, ge=1, le=1_000)
     """So many of the last messages stay as they are at level 3."""
-    idle_minutes: float = Field(default=30.0, gt=0)
+    idle_minutes: float = Field(default=30.0, gt=0, le=MOST_DAYS * 24 * 60)
     """After so many minutes without a message a session is closed, and its scratchpad ends."""
-    days: float = Field(default=30.0, gt=0)
+    days: float = Field(default=30.0, gt=0, le=MOST_DAYS)
     """So many days after its last message the words of a session are removed."""
     turns: int = Field(default=20, ge=1)
     """After so many messages of the user extraction is asked."""

@@ -26,7 +26,7 @@ _REMEMBERED = 10_000  # most principals with a bucket; a full bucket need not be
 class Limits(BaseSettings):
     """Limits of one request and one principal."""
 
-    model_config = SettingsConfigDict(env_prefix="KLEDGER_LIMIT_", frozen=True)
+    model_config = SettingsConfigDict(env_prefix="KLEDGER_LIMIT_", frozen=True, allow_inf_nan=False)
 
     body: int = Field(default=2 * 1024 * 1024, ge=1024)
     """Bytes of a body; one event holds less than 1 MiB, and escapes may double the text."""

@@ -27,7 +27,7 @@ _STATM = Path("/proc/self/statm")
 class AnalystLimits(BaseSettings):
     """Resource limits of analysts' statements."""
 
-    model_config = SettingsConfigDict(env_prefix="KLEDGER_LIMIT_ANALYST_", frozen=True)
+    model_config = SettingsConfigDict(env_prefix="KLEDGER_LIMIT_ANALYST_", frozen=True, allow_inf_nan=False)
 
     memory: int = Field(default=1536 * MIB, ge=64 * MIB)
     """Bytes that the node may grow by while one runs; above the 1 GB that DuckDB counts itself."""

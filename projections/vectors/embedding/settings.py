@@ -15,7 +15,7 @@ from projections.vectors.wire import EmbeddingModel
 
 
 class _Environment(BaseSettings):
-    model_config = SettingsConfigDict(env_prefix="KLEDGER_EMBEDDING_")
+    model_config = SettingsConfigDict(env_prefix="KLEDGER_EMBEDDING_", allow_inf_nan=False)
 
     model: str = ""
     dimensions: int = Field(default=1536, ge=1, le=65_536)

@@ -1,0 +1,57 @@
+"""Settings of the environment: a number that is none is refused at the start, and not met by the first request."""
+
+from __future__ import annotations
+
+import pytest
+from pydantic import ValidationError
+from pydantic_settings import BaseSettings
+
+from consumers.model_settings import ModelSettings, model_settings_from_environment
+from consumers.recall.rerank_settings import RerankSettings
+from kledger.contract.errors import InvalidPayload
+from ledger.sessions.settings import SessionSettings
+from producers.access.limits import Limits
+from projections.analysts.memory_watch import AnalystLimits
+from projections.vectors.embedding import settings as embedding
+
+ALL: set[type[BaseSettings]] = {
+    ModelSettings,
+    RerankSettings,
+    SessionSettings,
+    Limits,
+    AnalystLimits,
+    embedding._Environment,
+}
+NUMBERS = [
+    (kind, name) for kind in ALL for name, field in kind.model_fields.items() if "float" in str(field.annotation)
+]
+
+
+def test_every_class_of_settings_is_tried() -> None:
+    assert {kind for kind in BaseSettings.__subclasses__() if not kind.__module__.startswith("pydantic")} == ALL
+
+
+@pytest.mark.parametrize("number", ["inf", "-inf", "nan", "1e400"])
+@pytest.mark.parametrize(("kind", "name"), sorted(NUMBERS, key=str))
+def test_a_setting_that_is_no_number_is_refused_at_the_start(
+    kind: type[BaseSettings], name: str, number: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert kind.model_config["env_prefix"]
+    monkeypatch.setenv(f"{kind.model_config['env_prefix']}{name}".upper(), number)
+    with pytest.raises(ValidationError, match=name):
+        kind()
+
+
+def test_a_price_that_is_no_number_is_refused_at_the_start(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KLEDGER_MODEL_PRICES", '{"small": [1, 1e400]}')
+    with pytest.raises(InvalidPayload, match="prices"):
+        model_settings_from_environment()
+
+
+def test_a_session_that_never_ends_has_times_that_can_be_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("DAYS", "IDLE_MINUTES"):
+        monkeypatch.setenv(f"KLEDGER_SESSION_{name}", "1e300")
+        with pytest.raises(ValidationError):
+            SessionSettings()
+        monkeypatch.setenv(f"KLEDGER_SESSION_{name}", "36500")
+    assert 0 < SessionSettings().idle_us < SessionSettings().kept_us < 2**63
