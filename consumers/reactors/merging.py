@@ -24,8 +24,9 @@ EVENTS_AT_ONCE = 250
 """Events of whole groups in one atomic batch, which takes the same time whether small or large."""
 
 Standings = Mapping[str, Standing]
-Plan = Callable[[Sequence[Proposed], Standings], Awaitable[list[list[NewEvent] | str]]]
-"""Returns for each group its events, or the reason why it is skipped."""
+Planned = tuple[list[NewEvent], str]
+"""The events of a group, and the reason why not all of it is done; empty where all is."""
+Plan = Callable[[Sequence[Proposed], Standings], Awaitable[list[Planned]]]
 
 
 class Merging:
@@ -38,18 +39,21 @@ class Merging:
         """Merge every group that is not merged yet; returns the number of merged groups, and the skipped ones."""
         groups, merged = await self._groups(process)
 
-        async def plan(some: Sequence[Proposed], now: Standings) -> list[list[NewEvent] | str]:
-            return [outdated(process.owner, group, now) or self._merge(process, group, now) for group in some]
+        async def plan(some: Sequence[Proposed], now: Standings) -> list[Planned]:
+            reasons = [outdated(process.owner, group, now) for group in some]
+            return [
+                ([] if why else self._merge(process, group, now), why) for group, why in zip(some, reasons, strict=True)
+            ]
 
         todo = [group for group in groups if group.survivor not in merged]
         skipped = await self._carry_out(process, todo, plan)
         return len(groups) - len(skipped), skipped
 
     async def revert(self, process: Process) -> tuple[int, list[Skipped]]:
-        """Revert every merged group; returns the number of reverted groups, and the skipped ones."""
+        """Revert every merged group; returns the number of those that are as before, and what is left of the others."""
         groups, merged = await self._groups(process)
 
-        async def plan(some: Sequence[Proposed], now: Standings) -> list[list[NewEvent] | str]:
+        async def plan(some: Sequence[Proposed], now: Standings) -> list[Planned]:
             wanted = {group.survivor: group.survivor_version for group in some}
             before = await self._work.view.ask(versions_of, self._work.org, wanted)
             return [
@@ -89,11 +93,10 @@ class Merging:
             skipped: list[Skipped] = []
             events: list[NewEvent] = []
             now = await self._standings(groups, exactly=attempt > 0)
-            for group, planned in zip(groups, await plan(groups, now), strict=True):
-                if isinstance(planned, str):
-                    skipped.append(Skipped(group=group.group, reason=planned))
-                else:
-                    events += planned
+            for group, (planned, why) in zip(groups, await plan(groups, now), strict=True):
+                events += planned
+                if why:
+                    skipped.append(Skipped(group=group.group, reason=why))
             try:
                 await self._work.keep(events)
             except VersionConflict:
@@ -149,28 +152,34 @@ class Merging:
 
     def _unmerge(
         self, process: Process, group: Proposed, merged: Merged, before: Version | None, now: Standings
-    ) -> list[NewEvent] | str:
-        survivor = now.get(group.survivor)
-        if survivor is None or survivor.status != "active" or survivor.version != merged.version:
-            return f"{group.survivor} has changed since it took the others in"
-        if survivor.owner != process.owner:
-            return f"{group.survivor} has another owner now"
+    ) -> Planned:
+        """Bring back what was merged, and the survivor as it was before, where nobody has changed it since."""
         if before is None or before.erased:
-            return f"what {group.survivor} said before was erased"
-        fact = KnowledgeUnmerged(slim=process.id)
-        return [
-            self._work.event(
-                process,
-                before.stated_anew(process.id),
-                f"reverted:{group.group}",
-                entity_id=group.survivor,
-                expects=survivor.position,
-            ),
-            *(
-                self._work.event(
-                    process, fact, f"unmerged:{group.group}:{name}", entity_id=name, expects=now[name].position
-                )
-                for name, _, _ in group.merged
-                if name in now and now[name].status == "merged" and now[name].merged_into == group.survivor
-            ),
+            return [], f"what {group.survivor} said before was erased"
+        survivor = now.get(group.survivor)
+        names = [
+            name
+            for name, _, _ in group.merged
+            if name in now and now[name].status == "merged" and now[name].merged_into == group.survivor
         ]
+        own = [name for name in names if now[name].owner == process.owner]
+        fact = KnowledgeUnmerged(slim=process.id)
+        back = [
+            self._work.event(
+                process, fact, f"unmerged:{group.group}:{name}", entity_id=name, expects=now[name].position
+            )
+            for name in own
+        ]
+        if survivor is None or survivor.status != "active" or survivor.version != merged.version:
+            return back, f"{group.survivor} has changed since it took the others in"
+        if survivor.owner != process.owner:
+            return back, f"{group.survivor} has another owner now"
+        reverted = self._work.event(
+            process,
+            before.stated_anew(process.id),
+            f"reverted:{group.group}",
+            entity_id=group.survivor,
+            expects=survivor.position,
+        )
+        given_away = next((f"{name} has another owner now" for name in names if name not in own), "")
+        return [reverted, *back], given_away

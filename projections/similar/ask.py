@@ -105,6 +105,15 @@ def standings(cursor: duckdb.DuckDBPyConnection, org: str, ids: Sequence[str]) -
     return {row[0]: Standing(*row[1:]) for row in rows}
 
 
+def merged_among(cursor: duckdb.DuckDBPyConnection, org: str, ids: Sequence[str], as_of: int) -> set[str]:
+    """Those of these items that are merged into another one as of a position."""
+    rows = cursor.execute(
+        f"SELECT id FROM knowledge_at({int(as_of)}) WHERE org = ? AND status = 'merged' AND id IN ({LISTED})",
+        [org, listed(ids)],
+    ).fetchall()
+    return {name for (name,) in rows}
+
+
 def proposed_groups(cursor: duckdb.DuckDBPyConnection, org: str, slim: str) -> list[Proposed]:
     """The groups that a slim has proposed so far, by number."""
     rows = cursor.execute(

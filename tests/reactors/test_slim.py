@@ -165,8 +165,48 @@ def test_a_group_that_changed_meanwhile_is_left_and_named_and_one_that_was_rated
     assert (done["status"], done["items_before"], done["items_after"]) == ("applied", 4, 3)
     cat.revise(steady[0], content="Look at the fastest one")
     back = cat.slim_revert(dry["id"])
-    assert (back["status"], back["items_after"]) == ("reverted", 3)
+    assert (back["status"], back["items_after"]) == ("reverted", 4)
     assert "has changed" in str({group["survivor"]: group["skipped"] for group in back["groups"]}[steady[0]])
+    assert [cat.get(name)["status"] for name in steady] == ["active", "active"]
+    assert cat.get(steady[0])["content"] == "Look at the fastest one"
+
+
+def test_what_was_merged_comes_back_whatever_became_of_the_survivor_and_what_was_given_away_is_named(
+    plain: LedgerClient,
+) -> None:
+    dan = plain.acting_as(user="dan")
+    text = "Freeze the schema of {} before the migration begins"
+    groups = [saved(dan, text.format(name), text.format(name)) for name in ("orders", "users", "bills")]
+    done = dan.slim()
+    assert done["items_after"] == 3
+    (kept, back), (gone, home), (stays, theirs) = groups
+    dan.retire(kept)
+    dan.revise(gone, owner="user:eva")
+    dan.revise(theirs, owner="user:eva")
+    reverted = dan.slim_revert(done["id"])
+    skipped = {group["survivor"]: group["skipped"] for group in reverted["groups"]}
+    assert skipped == {
+        kept: f"{kept} has changed since it took the others in",
+        gone: f"{gone} has changed since it took the others in",
+        stays: f"{theirs} has another owner now",
+    }
+    assert (reverted["merged"], reverted["items_after"]) == (1, 5)
+    assert [plain.get(name)["status"] for name in (back, home, stays, theirs)] == ["active"] * 3 + ["merged"]
+    caught_up(plain)
+    assert plain.sql("SELECT count(*) FROM refused_events")["rows"] == [[0]]
+
+
+def test_two_slims_are_reverted_in_either_order(plain: LedgerClient) -> None:
+    gus = plain.acting_as(user="gus")
+    text = "Ask the owner of a queue before purging it"
+    first = saved(gus, text, text)
+    older = gus.slim()
+    (better,) = saved(gus, text, score=5)
+    later = gus.slim()
+    assert [gus.get(name)["status"] for name in (*first, better)] == ["merged", "merged", "active"]
+    for each in (older, later):
+        gus.slim_revert(each["id"])
+    assert [gus.get(name)["status"] for name in (*first, better)] == ["active"] * 3
 
 
 def test_a_slim_of_which_every_group_changed_is_refused_and_still_waits(plain: LedgerClient) -> None:

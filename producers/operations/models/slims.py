@@ -75,10 +75,14 @@ async def awaited(
     current, done = await settled(desk, caller, KIND, process_id, is_settled, wait)
     groups: list[Proposed] = await desk.view.ask(ask.proposed_groups, desk.org, process_id)
     skipped = await _outdated(desk, current, groups) if current.stage == "reported" else _skipped(current)
+    left = [each for each in groups if each.group in skipped]
+    still = 0
+    if current.stage == "reverted" and left:
+        still = len(await desk.view.ask(ask.merged_among, desk.org, items_of(left), current.position))
     return {
         **shown(current),
         "groups": _groups(groups, skipped),
-        **_totals(current, groups, skipped),
+        **_totals(current, groups, skipped, still),
         "done": done,
     }, done
 
@@ -226,11 +230,11 @@ def _groups(groups: Sequence[Proposed], skipped: Mapping[int, str]) -> list[Json
     ]
 
 
-def _totals(process: Process, groups: Sequence[Proposed], skipped: Mapping[int, str]) -> JsonObject:
-    """Totals of a slim: remaining items, merged items, usage of the model, and a note."""
+def _totals(process: Process, groups: Sequence[Proposed], skipped: Mapping[int, str], still: int) -> JsonObject:
+    """Totals of a slim: remaining items, merged items (`still` once it is reverted), usage of the model, and a note."""
     items = process.said.get("reported", {}).get("items")
     if process.stage == "reverted":
-        merged = sum(len(each.merged) for each in groups if each.group in skipped)
+        merged = still
     elif process.stage == "rejected":
         merged = 0
     else:
@@ -245,6 +249,6 @@ def _totals(process: Process, groups: Sequence[Proposed], skipped: Mapping[int, 
 
 
 def _skipped(process: Process) -> dict[int, str]:
-    """Reasons of skipped groups: not merged when applied, not restored when reverted."""
+    """Reasons of skipped groups: not merged when applied, not all as before when reverted."""
     stage = "reverted" if process.stage == "reverted" else "applied"
     return {each["group"]: each["reason"] for each in process.said.get(stage, {}).get("skipped", ())}
