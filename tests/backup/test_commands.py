@@ -95,6 +95,14 @@ def test_a_backup_is_restored_into_one_place(whole: Path) -> None:
         assert (ran.exit_code, ran.stdout) == (2, ""), arguments
 
 
+@pytest.mark.parametrize("inside", ["", "node", "events/node"])
+def test_a_backup_is_not_restored_into_itself(whole: Path, inside: str) -> None:
+    before = sorted(whole.rglob("*"))
+    ran = kledger("restore-backup", str(whole), "--data", str(whole / inside))
+    assert (ran.exit_code, "is in the backup" in ran.stderr) == (1, True)
+    assert sorted(whole.rglob("*")) == before
+
+
 def test_a_backup_is_restored_into_a_new_directory_once_and_proved(whole: Path, tmp_path: Path) -> None:
     ran = kledger("restore-backup", str(whole), "--data", str(tmp_path / "data"), "--json")
     assert ran.exit_code == 0, ran.stderr

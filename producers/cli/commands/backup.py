@@ -124,6 +124,7 @@ def restore_backup(
     _check_one(data, nats)
     if data is not None:
         check_directory_place(data)
+        _check_apart(directory, data)
     signed_by = _key(key)
     with bar("restore", None) as shown, brought_here(directory, data, _moving(shown)) as here, _warnings_on_stderr():
         restored, views = asyncio.run(_restored(here, data, nats, shown, start_over, signed_by))
@@ -144,6 +145,16 @@ def restore_backup(
         *([("keys", _of_keys(data, views))] if restored.keys else []),
     )
     return Answer({**asdict(restored), "views": views}, lines)
+
+
+def _check_apart(directory: str, data: Path) -> None:
+    """Raise InvalidPayload for a data directory in the backup: whoever copies that would copy the master key."""
+    if not is_in_store(directory) and data.resolve().is_relative_to(Path(directory).resolve()):
+        raise InvalidPayload(
+            f"{data} is in the backup {directory}, which holds no master key and is copied as a whole: give a data "
+            "directory elsewhere",
+            errors=[{"field": "data", "reason": "is in the backup"}],
+        )
 
 
 async def _restored(
