@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
+from kledger.contract.documents import fault_of_id
 from producers.cli.main import app
 from tests.doors.scripted_node import ScriptedNode, scripted_node
 
@@ -74,12 +75,44 @@ def test_empty_files_and_files_of_other_types_are_named_and_counted(node: Script
     assert ran.exit_code == 0, ran.output
     assert json.loads(ran.stdout)["skipped"] == [
         {"id": "shelf/empty.md", "reason": "empty"},
-        {"id": "shelf/gone.md", "reason": "No such file or directory"},
+        {"id": "shelf/gone.md", "reason": "a link: name the file itself"},
         {"id": "shelf/picture.png", "reason": "not a type that is read"},
     ]
     said = " ".join(kledger("ingest", str(top), "--wait", "0").stdout.split())
     assert "shelf/empty.md left out: empty" in said
     assert "3 files left out" in said
+
+
+def test_a_link_in_a_directory_is_not_followed_and_one_that_is_named_is(node: ScriptedNode, tmp_path: Path) -> None:
+    for _ in range(2):
+        node.says("POST /api/documents", DONE, 201)
+    top = tmp_path / "shelf"
+    top.mkdir()
+    (tmp_path / "outside").mkdir()
+    (tmp_path / "outside" / "diary.md").write_text("Mine alone.")
+    (top / "b.md").write_text("# B")
+    (top / "file.md").symlink_to(tmp_path / "outside" / "diary.md")
+    (top / "folder").symlink_to(tmp_path / "outside")
+    (top / "loop").symlink_to(top)
+    ran = kledger("ingest", str(top), "--wait", "0", "--json")
+    assert ran.exit_code == 0, ran.output
+    assert [each["id"] for each in json.loads(ran.stdout)["skipped"]] == ["shelf/file.md", "shelf/folder", "shelf/loop"]
+    assert [each.body["id"] for each in node.told if each.path == "/api/documents"] == ["shelf/b.md"]
+    assert kledger("ingest", str(top / "file.md"), "--wait", "0").exit_code == 0
+
+
+def test_two_files_of_long_paths_are_two_documents(node: ScriptedNode, tmp_path: Path) -> None:
+    for _ in range(2):
+        node.says("POST /api/documents", DONE, 201)
+    deep = tmp_path / ("d" * 100) / ("e" * 100)
+    deep.mkdir(parents=True)
+    for name in ("one.md", "two.md"):
+        (deep / name).write_text(f"# {name}")
+    ran = kledger("ingest", str(tmp_path / ("d" * 100)), "--wait", "0", "--json")
+    assert ran.exit_code == 0, ran.output
+    ids = [each.body["id"] for each in node.told if each.path == "/api/documents"]
+    assert len(set(ids)) == 2
+    assert all(fault_of_id(each) is None for each in ids)
 
 
 def test_what_one_file_is_can_be_stated(node: ScriptedNode, tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import stat
 from collections.abc import Iterator
@@ -95,7 +96,7 @@ def _require_known(content_type: str | None) -> None:
 def _files(paths: list[Path], skipped: list[dict[str, str]]) -> Iterator[tuple[Path, str]]:
     """(file, id) of each file; of directories those that are read, hidden ones left out. Raises typer.BadParameter.
 
-    What is empty, or in a directory of no type that is read, is added to `skipped` with the reason.
+    What is empty, or in a directory a link or of no type that is read, is added to `skipped` with the reason.
     """
     from kledger.contract.documents import ENDINGS
 
@@ -121,9 +122,14 @@ def _files(paths: list[Path], skipped: list[dict[str, str]]) -> Iterator[tuple[P
         top = path.resolve().name
         for each in sorted(path.rglob("*")):
             inner = each.relative_to(path)
-            if any(part.startswith(".") for part in inner.parts) or each.is_dir():
-                continue
             name = f"{top}/{inner.as_posix()}"
+            if any(part.startswith(".") for part in inner.parts):
+                continue
+            if each.is_symlink():  # it could lead to any file of the reader's, which would then be sent to the node
+                skipped.append({"id": name, "reason": "a link: name the file itself"})
+                continue
+            if each.is_dir():
+                continue
             try:
                 yield from judged(each, name, each.stat(), named=False)
             except OSError as error:
@@ -132,19 +138,27 @@ def _files(paths: list[Path], skipped: list[dict[str, str]]) -> Iterator[tuple[P
 
 def _ingested(session: Session, path: Path, document_id: str, stated: dict[str, Any]) -> dict[str, Any]:
     """The answer about one file, or its `error`. Raises where the node is not there to ask further."""
-    from kledger.contract.documents import LONGEST_ID
-
     try:
         content = path.read_bytes()
     except OSError as error:
         return {"id": document_id, "error": {"code": "unreadable_file", "message": f"{path}: {error.strerror}"}}
     try:
-        done: Any = session.ledger.documents.ingest(document_id[:LONGEST_ID], content=content, name=path.name, **stated)
+        done: Any = session.ledger.documents.ingest(_fitting(document_id), content=content, name=path.name, **stated)
     except (NodeUnreachable, BrokerUnavailable):
         raise
     except LedgerError as error:
         return {"id": document_id, "error": advised_row({"code": error.code, "message": error.message})}
     return dict(done)
+
+
+def _fitting(document_id: str) -> str:
+    """The id, or as much of it as an id may be long, made unique by its hash: cut alone, two files would be one."""
+    from kledger.contract.documents import LONGEST_ID
+
+    if len(document_id) <= LONGEST_ID:
+        return document_id
+    ending = f"~{hashlib.sha256(document_id.encode(errors='surrogateescape')).hexdigest()[:32]}"
+    return document_id[: LONGEST_ID - len(ending)] + ending
 
 
 def _told(answer: dict[str, Any]) -> Answer:
