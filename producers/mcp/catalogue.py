@@ -1,7 +1,7 @@
 """The MCP tool catalogue: name, description, schemas and hints of each tool.
 
-Everything but the schemas comes from `kledger/client/tools/functions.py`; they come from the request and answer models
-of the node.
+Everything but the schemas comes from the functions of `kledger/client/tools/endpoints.py:ToolEndpoints`; the schemas
+come from the request and answer models of the node.
 """
 
 from __future__ import annotations
@@ -16,10 +16,11 @@ from mcp import types
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError, create_model
 
 from kledger.client.faces import Endpoint
-from kledger.client.tools.functions import ToolEndpoints
+from kledger.client.tools.endpoints import ToolEndpoints
 from kledger.client.tools.hints import Hints, hints_of
 from kledger.client.wire import Wire
 from kledger.requests.knowledge import CaseBody, FeedbackBody
+from kledger.requests.models import MessageBody
 from kledger.requests.resources import Together
 from kledger.requests.sessions import Scratchpad, SessionMessageBody
 from ledger.event import JsonObject
@@ -125,5 +126,6 @@ FORMS: Mapping[str, Any] = {
     "resources": Together,
     "messages": list[SessionMessageBody],
     "patch": Scratchpad,
+    "conversation": list[MessageBody],
 }
 """Arguments whose schema is shown in full and validated by the node alone: one invalid verdict refuses no other."""

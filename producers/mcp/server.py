@@ -34,7 +34,8 @@ INSTRUCTIONS = (
     "known: knowledge_startup once when you start, goal_focus when you turn to a goal, knowledge_search for anything "
     "else. After you used an item, say with "
     "knowledge_update or knowledge_batch_update whether it helped or harmed and why: that decides what others are "
-    "shown. Keep what you learned with knowledge_save, one fact or method an item; secrets belong into the "
+    "shown. Keep what you learned with knowledge_save, one fact or method an item; correct what is yours with "
+    "knowledge_revise, and keep what your user says of themselves with profile_update. Secrets belong into the "
     "secure_body of a resource alone. An error names its code and what to do."
 )
 NOBODY_NAMED = Caller(agent=AGENT)

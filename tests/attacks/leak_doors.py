@@ -96,7 +96,10 @@ def about(question: str, item_id: str, as_of: int | str | None = None) -> Ask:
         case "get":
             resource = None if then else ("resources/read", {"uri": f"knowledge://{quote(item_id, safe='')}"})
             words = ["show", item_id, *_options(then)]
-            return Ask(f"GET {item_path(item_id)}", ("get", (item_id,), then), words, then, resource=resource)
+            tool = None if then else ("knowledge_read", {"knowledge_id": item_id})
+            return Ask(
+                f"GET {item_path(item_id)}", ("get", (item_id,), then), words, then, tool=tool, resource=resource
+            )
         case "history":
             return Ask(f"GET {item_path(item_id, '/history')}", ("history", (item_id,), {}), ["history", item_id])
         case "recalls":
@@ -104,7 +107,9 @@ def about(question: str, item_id: str, as_of: int | str | None = None) -> Ask:
         case "why":
             return Ask(f"GET {item_path(item_id, '/why')}", ("why_visible", (item_id,), {}), ["why-visible", item_id])
         case _:
-            return Ask("GET /api/lineage", ("lineage", (item_id,), {}), ["lineage", item_id], {"ref": item_id})
+            ref = {"ref": item_id}
+            tool = ("knowledge_lineage", ref)
+            return Ask("GET /api/lineage", ("lineage", (item_id,), {}), ["lineage", item_id], ref, tool=tool)
 
 
 def recalls(**given: Any) -> Ask:
@@ -184,11 +189,12 @@ def changes(item_id: str) -> dict[str, Ask]:
     return {
         "revise": Ask(
             f"PUT {path}", ("revise", (item_id,), {"content": "x"}), ["revise", item_id, "--content", "x"],
-            body={"content": "x"},
+            body={"content": "x"}, tool=("knowledge_revise", {"knowledge_id": item_id, "content": "x"}),
         ),
         "rescope": Ask(
             f"PUT {path}", ("revise", (item_id,), {"scopes": ["public"]}),
             ["revise", item_id, "--scopes", "public"], body={"scopes": ["public"]},
+            tool=("knowledge_revise", {"knowledge_id": item_id, "scopes": ["public"]}),
         ),
         "rate": Ask(
             f"PUT {path}", ("rate", (item_id, "harmful"), {}), ["rate", item_id, "--harmful"],
@@ -206,7 +212,10 @@ def changes(item_id: str) -> dict[str, Ask]:
         "revert": Ask(
             f"POST {path}/revert", ("revert", (item_id, 1), {}), ["revert", item_id, "1"], body={"to_version": 1}
         ),
-        "retire": Ask(f"DELETE {path}", ("retire", (item_id,), {}), ["retire", item_id]),
+        "retire": Ask(
+            f"DELETE {path}", ("retire", (item_id,), {}), ["retire", item_id],
+            tool=("knowledge_retire", {"knowledge_id": item_id}),
+        ),
         "restore": Ask(f"POST {path}/restore", ("restore", (item_id,), {}), ["restore", item_id]),
         "share": Ask(
             f"PUT {path}/acl", ("share", (item_id, acl), {}), ["share", item_id, "--writer", "user:mallory"],

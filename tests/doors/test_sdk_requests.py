@@ -17,7 +17,7 @@ from kledger.client.profiles import ProfileEndpoints
 from kledger.client.recall import RecordedRecallEndpoints
 from kledger.client.resources import ResourceEndpoints
 from kledger.client.sessions import SessionEndpoints
-from kledger.client.tools.functions import ToolEndpoints
+from kledger.client.tools.endpoints import ToolEndpoints
 from kledger.contract.errors import IllegalScope, InvalidPayload
 from producers.http.app import create_app
 from producers.http.known_parameters import known_of
@@ -137,6 +137,13 @@ CALLS: list[tuple[str, Callable[[Any], Any], Any]] = [
         lambda c: c.tools.knowledge_batch_update([{"knowledge_id": "k-1", "is_helpful": True}]),
         {"updated": 1, "refused": [], "position": 9},
     ),
+    ("GET /api/knowledge/k%2F1", lambda c: c.tools.knowledge_read("k/1"), {"id": "k/1"}),
+    ("PUT /api/knowledge/k%2F1", lambda c: c.tools.knowledge_revise("k/1", content="c", reason="r"), CHANGED),
+    ("DELETE /api/knowledge/k%2F1", lambda c: c.tools.knowledge_retire("k/1", "r"), SAVED),
+    ("GET /api/lineage", lambda c: c.tools.knowledge_lineage("trace:t"), {"events": []}),
+    ("POST /api/knowledge/extract", lambda c: c.tools.knowledge_extract("I like tea."), {"id": "extraction-1"}),
+    ("GET /api/v1/memories", lambda c: c.tools.profile_read(), {"user_memory": None, "work_memory": None}),
+    ("PATCH /api/v1/memories/work", lambda c: c.tools.profile_update("work", {"occupation": "x"}), {}),
     ("GET /api/knowledge", lambda c: c.tools.knowledge_list(3, ["tool"], ["public"]), FOUND_BY_TOOL),
     ("POST /api/knowledge/slim", lambda c: c.tools.knowledge_slim("a/model"), {"id": "slim-1"}),
     ("POST /api/resource", lambda c: c.tools.resource_save("code/a", "A", "x = 1", "code"), SAVED),

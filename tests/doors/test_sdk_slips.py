@@ -17,7 +17,7 @@ from kledger.client.faces import Endpoint
 from kledger.client.profiles import ProfileEndpoints
 from kledger.client.recall import RecordedRecallEndpoints
 from kledger.client.resources import ResourceEndpoints
-from kledger.client.tools.functions import ToolEndpoints
+from kledger.client.tools.endpoints import ToolEndpoints
 from kledger.contract.errors import InvalidPayload
 from tests.doors.scripted_node import ScriptedNode, scripted_node
 
@@ -103,7 +103,7 @@ async def test_a_text_where_an_object_is_meant_is_refused(
     assert node.asked == []
 
 
-MORE_NEEDED = {"extract", "revise", "start_job", "session_append"}
+MORE_NEEDED = {"extract", "knowledge_extract", "revise", "knowledge_revise", "start_job", "session_append"}
 """Endpoints that look at other arguments first."""
 
 

@@ -137,7 +137,7 @@ def k10(walk: Walk) -> None:
 def k11(walk: Walk) -> None:
     """All tools are there under the source's names."""
     door: Door = walk.door(agent="toolsmith")
-    names = {*source.TOOLS, *source.NAMED_ONLY, *source.OF_SESSIONS}
+    names = {*source.TOOLS, *source.NAMED_ONLY, *source.OF_ITEMS, *source.OF_PROFILES, *source.OF_SESSIONS}
     if isinstance(door, Sdk):
         assert {name for name, _ in inspect.getmembers(type(door.ledger.tools)) if name in names} == names
         return

@@ -182,6 +182,8 @@ def extract(walk: Walk, door: Door, kind: str, messages: list[JsonObject], scope
             )
         case Sdk():
             told = door.ask(door.ledger.extract, messages=messages, kind=kind, scopes=scopes)
+        case Mcp():
+            told = door.ask("knowledge_extract", conversation=messages, kind=kind, scopes=scopes)
         case _:
             assert isinstance(door, Command)
             file = Path(walk.open.enter_context(TemporaryDirectory())) / "messages.json"

@@ -16,7 +16,7 @@ ROWS: dict[str, tuple[Name, ...]] = {
     "K3": NAMES,  # feedback with its case, counts, histories, confidence
     "K4": NAMES,  # evolve
     "K5": NAMES,  # slim
-    "K6": HTTP_SDK_COMMAND,  # extraction
+    "K6": NAMES,  # extraction
     "K7": NAMES,  # recall at start, on focus, on call
     "K8": NAMES,  # ranking: quality, min_score, scope priority
     "K9": ("command",),  # the file form

@@ -8,7 +8,7 @@ import pytest
 from mcp import MCPError
 
 from tests.journeys.running_node import RunningNode, until
-from tests.knowhub.source import NAMED_ONLY, NEEDED, OF_MEMORIES, OF_SESSIONS, RESOURCES, TOOLS
+from tests.knowhub.source import NAMED_ONLY, NEEDED, OF_ITEMS, OF_MEMORIES, OF_PROFILES, OF_SESSIONS, RESOURCES, TOOLS
 from tests.mcp.connecting import WAYS, Way, connected, refused, told
 
 every_way = pytest.mark.parametrize("way", WAYS)
@@ -26,7 +26,7 @@ async def test_a_client_lists_every_tool_of_the_source_with_its_arguments_and_wh
         assert (client.server_info.name, client.server_info.title) == ("kledger", "Knowledge Ledger")
         assert client.instructions is not None
         tools = {tool.name: tool for tool in (await client.list_tools()).tools}
-    assert set(tools) == {*TOOLS, *NAMED_ONLY, *OF_SESSIONS, *OF_MEMORIES}
+    assert set(tools) == {*TOOLS, *NAMED_ONLY, *OF_ITEMS, *OF_PROFILES, *OF_SESSIONS, *OF_MEMORIES}
     for name, arguments in TOOLS.items():
         schema = tools[name].input_schema
         stated = {
@@ -46,8 +46,8 @@ async def test_a_client_lists_every_tool_of_the_source_with_its_arguments_and_wh
     hiding = {name for name, tool in tools.items() if tool.annotations and tool.annotations.destructive_hint}
     assert (reading, hiding) == (
         {"knowledge_search", "knowledge_list", "resource_get", "knowledge_startup", "session_context", "memory_health"}
-        | {"memory_list", "memory_recall", "memory_held"},
-        {"knowledge_slim"},
+        | {"memory_list", "memory_recall", "memory_held", "knowledge_read", "knowledge_lineage", "profile_read"},
+        {"knowledge_slim", "knowledge_retire"},
     )
 
 

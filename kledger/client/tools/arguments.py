@@ -11,7 +11,7 @@ from pydantic import Field
 
 from kledger.contract import language
 from kledger.contract.scopes import Visibility
-from kledger.contract.words import ItemFilter, MemoryLayer
+from kledger.contract.words import ExtractionKind, ItemFilter, MemoryLayer, ProfileType
 
 Query = Annotated[str, Field(description="What to look for, in words, in any language")]
 About = Annotated[str, Field(max_length=4_000, description="What you are about to do; may be left out")]
@@ -55,6 +55,34 @@ HelpfulCase = Annotated[dict[str, Any] | None, Field(description="A use in which
 HarmfulCase = Annotated[dict[str, Any] | None, Field(description="A use in which it harmed: task, outcome, why")]
 EvolveFeedback = Annotated[str | None, Field(description="What to make better: a model rewrites the content")]
 FeedbackList = Annotated[list[dict[str, Any]], Field(description="Verdicts, each judged on its own")]
+NewTask = Annotated[str, Field(description="In which situation, to reach what, from now on")]
+NewContent = Annotated[str, Field(description="The knowledge itself, from now on")]
+NewTypes = Annotated[list[str] | None, Field(description="Its kinds from now on")]
+NewTags = Annotated[dict[str, Any] | None, Field(description="All of its tags from now on")]
+NewScopes = Annotated[
+    list[str] | None, Field(description="Who may read it from now on: user:ID, agent:ID, project:ID, …, or public")
+]
+RevisionReason = Annotated[str, Field(description="Why it is stated anew")]
+RetirementReason = Annotated[str, Field(description="Why it does not hold any more")]
+Ref = Annotated[str, Field(description="An item's id, or trace:ID, message:ID, event:ID")]
+Material = Annotated[str, Field(description="What was said or done; or give a conversation")]
+Conversation = Annotated[
+    list[dict[str, Any]] | None,
+    Field(description="Messages with their ids, so that what is found leads back to them; or give a text"),
+]
+OfMaterial = Annotated[ExtractionKind, Field(description="What it is")]
+ExtractedScopes = Annotated[
+    list[str] | None, Field(description="Who may read what is found; else its owner, and whoever asks")
+]
+Profile = Annotated[ProfileType, Field(description="Which memory: user, or work")]
+ProfileChanges = Annotated[
+    dict[str, Any],
+    Field(
+        description="What changes. Of user: occupation, timezone, primary_language, people, places, preferences, "
+        "scheduling_preferences, interests, avoid_topics, custom_rules, recurring_routines. Of work: occupation, "
+        "expertise, preferred_tools, current_projects, work_habits, team_members, team_context, work_rules"
+    ),
+]
 Model = Annotated[str, Field(description="The model that merges; left alone, the one that the node is configured with")]
 Plan = Annotated[str, Field(description="The id of a plan that an earlier call answered with: merge what it proposed")]
 ResourceId = Annotated[str, Field(description="A path-like id, for example code/selenium/login")]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kledger.client.faces import AsyncFace, SyncFace
-from kledger.client.tools.functions import ToolEndpoints
+from kledger.client.tools.endpoints import ToolEndpoints
 
 
 class AsyncTools(AsyncFace, ToolEndpoints):

@@ -24,7 +24,6 @@ from kledger.answers.resources import Resource
 from kledger.answers.sessions import AppendedMessages, SessionContext, SessionScratchpad
 from kledger.answers.slims import Slim
 from kledger.client import knowledge, memory, recall, resources, sessions
-from kledger.client.faces import Endpoint
 from kledger.client.slims import BASE as SLIMS
 from kledger.client.tools import arguments as given
 from kledger.client.tools.defaults import default_owner, default_scopes
@@ -426,31 +425,3 @@ async def memory_health(wire: Wire) -> MemoryHealth:
     """How many memories there are of each layer, how sure they are, and which need a look: expired, in conflict,
     promoted, never recalled."""
     return await memory.memory_health(wire)
-
-
-class ToolEndpoints:
-    """The tools of an agent, by the names and defaults that the MCP server gives them too; in the order of its list."""
-
-    knowledge_search = Endpoint(knowledge_search)
-    knowledge_save = Endpoint(knowledge_save)
-    knowledge_update = Endpoint(knowledge_update)
-    knowledge_batch_update = Endpoint(knowledge_batch_update)
-    knowledge_list = Endpoint(knowledge_list)
-    knowledge_slim = Endpoint(knowledge_slim)
-    resource_save = Endpoint(resource_save)
-    resource_get = Endpoint(resource_get)
-    goal_focus = Endpoint(goal_focus)
-    knowledge_startup = Endpoint(knowledge_startup)
-    memory_recall = Endpoint(memory_recall)
-    memory_save = Endpoint(memory_save)
-    session_append = Endpoint(session_append)
-    session_context = Endpoint(session_context)
-    session_scratchpad = Endpoint(session_scratchpad)
-    memory_confirm = Endpoint(memory_confirm)
-    memory_list = Endpoint(memory_list)
-    memory_review = Endpoint(memory_review)
-    memory_held = Endpoint(memory_held)
-    memory_held_decide = Endpoint(memory_held_decide)
-    memory_health = Endpoint(memory_health)
-    get_knowledge = knowledge_search  # the same tool by another name
-    save_knowledge = knowledge_save

@@ -1,0 +1,90 @@
+"""An agent over MCP puts right what is its own, sees where it came from, and keeps what its user says of themselves."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tests.mcp.mcp_door import McpDoor, mcp_door
+
+ITEM: dict[str, Any] = {"task": "Mend a pump", "content": "Replace the seal first.", "types": ["tool"]}
+SCRIBE = {"X-Ledger-Agent": "scribe"}
+OTHER = {"X-Ledger-Agent": "other"}
+ANN = {"X-Ledger-User": "ann", "X-Ledger-Agent": "scribe"}
+
+
+async def contents(door: McpDoor) -> list[str]:
+    return [item["content"] for item in (await door.call("knowledge_list", SCRIBE))["results"]]
+
+
+async def test_an_agent_corrects_what_it_owns_and_the_rest_of_the_item_stays() -> None:
+    async with mcp_door() as door:
+        item_id = (await door.call("knowledge_save", SCRIBE, **ITEM, tags={"domain": "pumps"}))["id"]
+        said = {"knowledge_id": item_id, "content": "Check the valve first.", "reason": "it was dry"}
+        await door.call("knowledge_revise", SCRIBE, **said, expected_version=1)
+        item = await door.call("knowledge_read", SCRIBE, knowledge_id=item_id)
+        assert (item["content"], item["task"], item["tags"]) == (
+            "Check the valve first.",
+            "Mend a pump",
+            {"domain": "pumps"},
+        )
+        assert await door.refused("knowledge_revise", SCRIBE, **said, expected_version=1) == "version_conflict"
+        assert await door.refused("knowledge_revise", SCRIBE, knowledge_id=item_id) == "invalid_payload"
+
+
+async def test_an_agent_retires_what_it_owns_and_reads_it_still() -> None:
+    async with mcp_door() as door:
+        item_id = (await door.call("knowledge_save", SCRIBE, **ITEM))["id"]
+        await door.call("knowledge_retire", SCRIBE, knowledge_id=item_id, reason="the pump is gone")
+        assert await contents(door) == []
+        assert (await door.call("knowledge_read", SCRIBE, knowledge_id=item_id))["status"] == "retired"
+
+
+async def test_what_is_anothers_is_neither_corrected_nor_retired_and_what_is_hidden_is_unknown() -> None:
+    async with mcp_door() as door:
+        shared = (await door.call("knowledge_save", SCRIBE, **ITEM, scopes=["public"]))["id"]
+        hidden = (await door.call("knowledge_save", SCRIBE, **ITEM))["id"]
+        for item_id, code in (
+            (shared, "not_owner"),
+            (hidden, "unknown_knowledge"),
+            ("never-saved", "unknown_knowledge"),
+        ):
+            assert await door.refused("knowledge_revise", OTHER, knowledge_id=item_id, content="x") == code
+            assert await door.refused("knowledge_retire", OTHER, knowledge_id=item_id) == code
+        assert await contents(door) == [ITEM["content"]] * 2
+
+
+async def test_the_lineage_of_an_item_names_its_message_and_its_events() -> None:
+    async with mcp_door() as door:
+        item_id = (await door.call("knowledge_save", SCRIBE, **ITEM, message_id="m-7"))["id"]
+        await door.call("knowledge_revise", SCRIBE, knowledge_id=item_id, content="x")
+        told = await door.call("knowledge_lineage", SCRIBE, ref=item_id)
+        assert [event["event_type"] for event in told["events"]] == ["knowledge.saved", "knowledge.revised"]
+        caused = await door.call("knowledge_lineage", SCRIBE, ref="message:m-7")
+        assert item_id in {edge["entity_id"] for edge in caused["edges"]}
+
+
+async def test_what_a_user_says_of_themselves_is_kept_in_their_memories() -> None:
+    async with mcp_door() as door:
+        told = await door.call("profile_update", ANN, profile="work", changes={"expertise": ["sql"], "occupation": "x"})
+        assert (told["expertise"], told["team_members"]) == (["sql"], [])
+        await door.call("profile_update", ANN, profile="work", changes={"occupation": None})
+        both = await door.call("profile_read", ANN)
+        assert (both["work_memory"]["expertise"], both["work_memory"]["occupation"]) == (["sql"], None)
+        assert both["user_memory"]["people"] == []
+        assert "sql" in (await door.call("knowledge_startup", ANN))["prompt"]
+        wrong = {"profile": "work", "changes": {"no_such_field": 1}}
+        assert await door.refused("profile_update", ANN, **wrong) == "invalid_payload"
+
+
+async def test_an_agent_that_speaks_for_no_user_has_no_memories_to_change() -> None:
+    async with mcp_door() as door:
+        assert (
+            await door.refused("profile_update", SCRIBE, profile="user", changes={"occupation": "x"})
+            == "invalid_payload"
+        )
+
+
+async def test_without_a_model_nothing_is_extracted_and_the_error_says_so() -> None:
+    async with mcp_door() as door:
+        assert await door.refused("knowledge_extract", SCRIBE, text="I like tea.") == "not_available"
+        assert await door.refused("knowledge_extract", SCRIBE) == "invalid_payload"
