@@ -29,7 +29,7 @@ class Head:
     stored beside words that were removed has another one. `turns` counts messages of the user, `prompts` are the ids
     of its system prompts, `last_user` is that of the user's last message; a scratchpad of before `fresh_us` has ended.
     Times are microseconds since 1970. Extraction was asked for the first `asked` messages, with `asked_turns` of the
-    user.
+    user. `agent` appended last.
     """
 
     opened: int
@@ -43,6 +43,7 @@ class Head:
     fresh_us: int = 0
     asked: int = 0
     asked_turns: int = 0
+    agent: str | None = None
     position: int = 0
 
     def with_messages(self, messages: Iterable[Message]) -> Head:

@@ -52,7 +52,7 @@ def test_closing_offers_what_was_said_since_to_extraction_and_the_log_has_no_wor
     op: LedgerClient, endpoint: EmbeddingEndpoint
 ) -> None:
     session = op.acting_as(user="mei").session("s1")
-    session.append(said(1, 2))
+    op.acting_as(user="mei", agent="scribe").session("s1").append(said(1, 2))
     assert extractions(op) == []
     session.close()
     until(lambda: [each["status"] for each in extractions(op)] == ["completed"], "extraction ends")
@@ -62,7 +62,8 @@ def test_closing_offers_what_was_said_since_to_extraction_and_the_log_has_no_wor
     events = op.sql("SELECT count(*) FROM events WHERE data::VARCHAR LIKE '%secretword%'")["rows"]
     assert events == [[0]]
     (item,) = op.acting_as(user="mei").list()["results"]
-    assert (item["owner"], item["tags"]["message_ids"]) == ("user:mei", ["m-1"])
+    assert (item["owner"], item["scopes"], item["tags"]["message_ids"]) == ("user:mei", ["user:mei"], ["m-1"])
+    assert item["source"]["agent_id"] == "scribe", "who appended, whoever closes"
     session.close()
     session.append(said(2))
     session.close()
@@ -86,6 +87,24 @@ def test_every_so_many_turns_ask_too(op: LedgerClient) -> None:
     until(lambda: len(extractions(op)) == 2, "it is asked again")
     asked = [[each["id"] for each in json.loads(one["messages"])] for one in extractions(op)]
     assert asked == [["m-1", "a-1", "m-2", "a-2", "m-3", "a-3"], ["m-4", "a-4", "m-5", "a-5", "m-6", "a-6"]]
+
+
+def test_a_context_that_drops_words_asks_for_what_was_not_offered_yet(op: LedgerClient) -> None:
+    session = op.acting_as(user="mei", agent="scribe").session("s1")
+    long = [{"id": f"m-{n}", "role": "assistant", "content": f"{n} " + "lamp " * 200} for n in range(1, 31)]
+    session.append(long[:12])
+    assert session.context(20_000)["left_out"] == []
+    assert extractions(op) == []
+    assert session.context(2_000)["left_out"]
+    until(lambda: len(extractions(op)) == 1, "it is asked beside the context")
+    session.append(long[12:16])
+    session.context(2_000)
+    assert len(extractions(op)) == 1, "what was dropped was offered, or is less than a segment"
+    session.append(long[16:])
+    session.context(2_000)
+    until(lambda: len(extractions(op)) == 2, "it is asked again")
+    asked = [[each["id"] for each in json.loads(one["messages"])] for one in extractions(op)]
+    assert asked == [[f"m-{n}" for n in range(1, 13)], [f"m-{n}" for n in range(13, 31)]]
 
 
 def test_words_that_are_gone_when_they_are_read_are_a_failure_with_its_reason(

@@ -116,6 +116,22 @@ def test_older_segments_are_summed_up_then_all_of_them_and_expand_gives_the_word
             op.acting_as(user="mei").session("s1").context(5_000)
 
 
+def test_a_few_long_messages_are_summed_up_as_soon_as_they_are_a_segment(
+    tmp_path: Path, endpoint: EmbeddingEndpoint
+) -> None:
+    with summing(tmp_path / "data", endpoint) as (_, op):
+        session: Any = op.acting_as(user="mei").session("s1")
+        session.append(said(1, 14, words=400))
+        cut = session.context(5_000)
+        assert (cut["level"], cut["pending"]["level"]) == (1, 3)
+        assert "less than a segment" in cut["pending"]["reason"]
+        session.append(said(15, 16, words=400))
+        until(lambda: level_of(session, 5_000) == 3, "ten messages are older than the last five")
+        cut = session.context(5_000)
+        assert (cut["overview"]["content"], cut["pending"]) == ("Of lamps.", None)
+        assert [each["id"] for each in cut["messages"]] == [f"m-{n}" for n in range(11, 17)]
+
+
 def test_a_slow_model_holds_no_request_up(tmp_path: Path, endpoint: EmbeddingEndpoint) -> None:
     """What crosses the threshold returns while the model has not answered, which it does when the test lets it."""
     endpoint.chat.held.clear()

@@ -53,9 +53,10 @@ async def append(
             and now - await store.active_us(key, head) > store.settings.idle_us
         ):
             head = replace(head, fresh_us=now)
+        head = replace(head, agent=caller.agent or head.agent)
         outcome = await store.append(key, head, said, now)
     if is_due(store, outcome.head):
-        store.spawn(ask_when_due(desk, key, caller.agent))
+        store.spawn(ask_when_due(desk, key))
     return _outcome(session_id, outcome.appended, outcome.duplicates, outcome.head)
 
 

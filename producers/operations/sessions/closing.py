@@ -88,7 +88,7 @@ async def close_now(
             if marked is None:  # another node was faster
                 continue
             position = await _stated(desk, lineage, key, SessionClosed, cause, head.count)
-            marked = await ask_extraction(desk, key, marked, None)
+            marked = await ask_extraction(desk, key, marked)
             if await store.put_head(key, replace(marked, state="closed")) is not None:
                 return position
         else:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from kledger.contract.scopes import Caller
 from ledger.event import JsonObject
 from ledger.sessions.context import Context, Conversation, context_of
@@ -9,7 +11,8 @@ from ledger.sessions.store import SessionStore
 from ledger.sessions.summaries import in_order
 from ledger.sessions.tokens import counter_for
 from producers.operations.desk import Desk
-from producers.operations.sessions.summarising import ask_summaries, may_summarise
+from producers.operations.sessions.extracting import ask_when_compacted, is_due_for_compaction
+from producers.operations.sessions.summarising import Wanted, ask_summaries, may_summarise, summaries_wanted
 from producers.operations.sessions.whose import Found, found, store_of
 
 
@@ -25,8 +28,11 @@ async def context(
     budget = int(max_tokens * store.settings.share)
     cut = context_of(conversation, budget, tail.counting(counter), store.settings)
     able = may_summarise(desk)
-    if cut.wanted >= 2 and able:
-        store.spawn(ask_summaries(desk, session, conversation, cut))
+    wanted = summaries_wanted(conversation, cut, store.settings) if cut.wanted >= 2 else []
+    if wanted and able:
+        store.spawn(ask_summaries(desk, session, wanted))
+    if is_due_for_compaction(store.settings, session.head, cut):
+        store.spawn(ask_when_compacted(desk, session.key, cut))
     return {
         "session_id": session_id,
         "budget": budget,
@@ -37,7 +43,7 @@ async def context(
         "summaries": [each.shown() for each in cut.summaries],
         "overview": cut.overview.shown() if cut.overview is not None else None,
         "left_out": cut.left_out,
-        "pending": _pending(cut, able),
+        "pending": _pending(cut, wanted, able),
     }
 
 
@@ -58,11 +64,13 @@ async def conversation_of(store: SessionStore, session: Found) -> Conversation:
     )
 
 
-def _pending(cut: Context, able: bool) -> JsonObject | None:
+def _pending(cut: Context, wanted: Sequence[Wanted], able: bool) -> JsonObject | None:
     """The level that the conversation asks for, and why it is not applied."""
     if cut.level >= cut.wanted:
         return None
-    if able:
+    if able and not wanted:
+        reason = "what is older than the messages that stay is less than a segment: the window holds the budget"
+    elif able:
         reason = "a model sums up what is older; until then the level below and the window hold the budget"
     else:
         reason = "no model sums up what is older: level 1 and the window hold the budget; set KLEDGER_MODEL at the node"

@@ -1,4 +1,5 @@
-"""Asking extraction about a session: at its close, and every so many turns, with the ids of the messages since then.
+"""Asking extraction about a session: at its close, every so many turns, and when a context drops words that were not
+offered yet; with the ids of the messages since then.
 
 The log gets the ids and not the words: the reactor reads those where they stand. Ids of the requests follow from the
 session and the messages, so what is asked again, after a crash or by another node, is one request.
@@ -7,6 +8,7 @@ session and the messages, so what is asked again, after a crash or by another no
 from __future__ import annotations
 
 import uuid
+from collections.abc import Callable
 from dataclasses import replace
 
 import structlog
@@ -15,7 +17,9 @@ from kledger.contract.errors import LedgerError, NotAvailable, VersionConflict
 from ledger.event import Lineage, NewEvent
 from ledger.events.extraction import ExtractionRequested
 from ledger.named_ids import named_id
+from ledger.sessions.context import Context
 from ledger.sessions.head import Head
+from ledger.sessions.settings import SessionSettings
 from ledger.sessions.store import SessionStore
 from ledger.sessions.subjects import SessionKey
 from producers.operations.desk import Desk
@@ -29,6 +33,8 @@ SLICE = 100
 MOST_ASKED = 1_000
 """So many of the last messages at most: of a conversation that was imported as a whole, its end."""
 _SPEAK = ("user", "assistant")
+_DROPPED = ("window", "level 2", "level 3", "budget")
+"""Why words of a message are not in a context, where it is the context's doing."""
 _NAMESPACE = uuid.UUID("5b1d0c56-8f0b-5c0e-8a7b-3a1c0d7e9f21")
 
 
@@ -37,20 +43,41 @@ def is_due(store: SessionStore, head: Head) -> bool:
     return head.turns - head.asked_turns >= store.settings.turns
 
 
-async def ask_when_due(desk: Desk, key: SessionKey, agent: str | None) -> None:
+def is_due_for_compaction(settings: SessionSettings, head: Head, cut: Context) -> bool:
+    """Whether a context is without the words of messages about which extraction was not asked.
+
+    A segment of new messages at least: a small window drops words with each message.
+    """
+    dropped = max((group["last"] for group in cut.left_out if group["by"] in _DROPPED), default=0)
+    return dropped > head.asked and head.count - head.asked >= settings.segment
+
+
+async def ask_when_due(desk: Desk, key: SessionKey) -> None:
     """Ask extraction for an open session, beside the request that made it due. Raises nothing of ours: what is not
     asked now is asked by the next append."""
+    store = store_of(desk)
+    await _ask_beside(desk, key, lambda head: is_due(store, head))
+
+
+async def ask_when_compacted(desk: Desk, key: SessionKey, cut: Context) -> None:
+    """Ask extraction for an open session, beside the context that drops words of it. Raises nothing of ours: what is
+    not asked now is asked by the next context."""
+    settings = store_of(desk).settings
+    await _ask_beside(desk, key, lambda head: is_due_for_compaction(settings, head, cut))
+
+
+async def _ask_beside(desk: Desk, key: SessionKey, due: Callable[[Head], bool]) -> None:
     store = store_of(desk)
     try:
         async with store.turn(key):
             head = await store.head(key)
-            if head is not None and head.state == "open" and is_due(store, head):
-                await ask_extraction(desk, key, head, agent)
+            if head is not None and head.state == "open" and due(head):
+                await ask_extraction(desk, key, head)
     except LedgerError as error:
         log.warning("extraction of a session is asked later", code=error.code)
 
 
-async def ask_extraction(desk: Desk, key: SessionKey, head: Head, agent: str | None) -> Head:
+async def ask_extraction(desk: Desk, key: SessionKey, head: Head) -> Head:
     """Ask for what was said since extraction was asked last; the head that knows of it.
 
     The caller holds the session's turn. What cannot be asked now is asked the next time: no append and no close fails
@@ -68,20 +95,20 @@ async def ask_extraction(desk: Desk, key: SessionKey, head: Head, agent: str | N
         spoken = [each for each in messages if each.role in _SPEAK and each.content.strip()]
         for at in range(0, len(spoken), SLICE):
             ids = [each.id for each in spoken[at : at + SLICE]]
-            await _ask(desk, key, head, ids, agent)
+            await _ask(desk, key, head, ids)
         return await store.put_head(key, replace(head, asked=head.count, asked_turns=head.turns)) or head
     except LedgerError as error:
         log.warning("extraction of a session is asked later", code=error.code)
         return head
 
 
-async def _ask(desk: Desk, key: SessionKey, head: Head, ids: list[str], agent: str | None) -> None:
+async def _ask(desk: Desk, key: SessionKey, head: Head, ids: list[str]) -> None:
     fact = ExtractionRequested(
         kind="conversation",
         messages=[{"id": each, "session": key.session_id} for each in ids],
         owner=key.owner,
         scopes=[key.owner],
-        agent_id=agent,
+        agent_id=head.agent,
     )
     own_id = named_id(_NAMESPACE, "\n".join((key.name, str(head.opened), ids[0], ids[-1])))
     name = f"extraction-{uuid.UUID(own_id).hex[:16]}"

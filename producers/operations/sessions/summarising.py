@@ -8,6 +8,8 @@ whichever node, a model sums it up once. What failed is asked again later, a few
 from __future__ import annotations
 
 import uuid
+from collections.abc import Sequence
+from typing import Literal
 
 import structlog
 
@@ -16,11 +18,12 @@ from ledger.event import NewEvent
 from ledger.events.summary import SummaryRequested
 from ledger.named_ids import named_id
 from ledger.sessions.context import Context, Conversation
+from ledger.sessions.settings import SessionSettings
 from ledger.sessions.subjects import SessionKey
 from ledger.sessions.summaries import segments_wanted, summary_id
 from producers.operations.desk import Desk
 from producers.operations.publish import publish
-from producers.operations.sessions.whose import Found, now_us, store_of
+from producers.operations.sessions.whose import Found, now_us
 from projections.views.processes import ask as processes
 
 log = structlog.get_logger(__name__)
@@ -40,24 +43,38 @@ def may_summarise(desk: Desk) -> bool:
     return True
 
 
-async def ask_summaries(desk: Desk, session: Found, conversation: Conversation, cut: Context) -> None:
-    """Ask for what the context lacks. Raises nothing of ours: the next context asks again."""
-    settings = store_of(desk).settings
+Wanted = tuple[Literal[2, 3], int, int]
+"""A summary that a context lacks: its level, and the first and last message that it stands for."""
+
+
+def summaries_wanted(conversation: Conversation, cut: Context, settings: SessionSettings) -> list[Wanted]:
+    """What the context lacks, oldest first; nothing while what is older than the messages that stay is no segment.
+
+    At level 3 fewer messages stay, so that a conversation of few and long messages is summed up too.
+    """
     there = {each.first_number for each in conversation.summaries}
     first_seen = min((message.number for message in conversation.messages), default=1)
+    kept = min(settings.kept_2, settings.kept_3) if cut.wanted == 3 else settings.kept_2
+    segments = segments_wanted(conversation.total, kept, settings.segment, first_seen, there)
+    if segments:
+        return [(2, first, last) for first, last in segments]
+    last_summed = max((each.last_number for each in conversation.summaries), default=0)
+    overview = conversation.overview
+    if cut.wanted == 3 and last_summed > (overview.last_number if overview is not None else 0):
+        return [(3, 1, last_summed)]
+    return []
+
+
+async def ask_summaries(desk: Desk, session: Found, wanted: Sequence[Wanted]) -> None:
+    """Ask for them. Raises nothing of ours: the next context asks again."""
     try:
-        wanted = segments_wanted(session.head.count, settings.kept_2, settings.segment, first_seen, there)
-        for first, last in wanted:
-            await _ask(desk, session, 2, first, last)
-        last_summed = max((each.last_number for each in conversation.summaries), default=0)
-        overview = conversation.overview
-        if cut.wanted == 3 and not wanted and last_summed > (overview.last_number if overview is not None else 0):
-            await _ask(desk, session, 3, 1, last_summed)
+        for level, first, last in wanted:
+            await _ask(desk, session, level, first, last)
     except LedgerError as error:
         log.warning("summaries of a session are asked for later", code=error.code)
 
 
-async def _ask(desk: Desk, session: Found, level: int, first: int, last: int) -> None:
+async def _ask(desk: Desk, session: Found, level: Literal[2, 3], first: int, last: int) -> None:
     key = session.key
     fact = SummaryRequested(session_id=key.session_id, owner=key.owner, level=level, first=first, last=last)
     for attempt in range(MOST_TRIES):
