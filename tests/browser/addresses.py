@@ -27,6 +27,7 @@ PAGES = {
     "message": f"/ui/messages/{MESSAGE}",
     "sessions": "/ui/sessions",
     "session": f"/ui/sessions/{SESSION}",
+    "profiles": "/ui/profiles",
     "conflicts": "/ui/review?tab=conflicts",
     "proposals": "/ui/review?tab=proposals",
     "approvals": "/ui/review?tab=approvals",
