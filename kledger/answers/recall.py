@@ -8,7 +8,7 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from kledger.answers.knowledge import AclEntry, Eval, Hit, ItemMemory, ItemSource
-from kledger.answers.parts import Answered, JsonDocument, KeptAt, Position, Time
+from kledger.answers.parts import Answered, Count, JsonDocument, KeptAt, Position, Time, Total
 from kledger.contract.language import Language
 from kledger.contract.recall import Intent
 from kledger.contract.scopes import Visibility
@@ -170,6 +170,28 @@ class Goal(Answered):
     trace_id: str | None
     message_id: str | None
     position: KeptAt
+
+
+class GoalInBrief(TypedDict):
+    """A goal as it was focused last; `items` is how many were put before its owner then."""
+
+    goal_id: str
+    owner: str
+    description: str
+    items: int
+    focuses: Annotated[int, Field(description="How often the goal was focused")]
+    created_at: Time
+    focused_at: Time
+    position: KeptAt
+
+
+class GoalList(Answered):
+    """One page of the caller's goals, the one that was focused last first; the operator's are all."""
+
+    results: list[GoalInBrief]
+    count: Count
+    total: Total
+    position: Position
 
 
 class PromptName(TypedDict):

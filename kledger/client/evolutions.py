@@ -16,7 +16,17 @@ from kledger.contract.words import ConflictStatus, EvolutionStatus, ExtractionKi
 
 if TYPE_CHECKING:
     from kledger.answers.knowledge import Evolving
-    from kledger.answers.models import ConflictList, Decided, Evolution, EvolutionList, Extraction, Resolved, Reverted
+    from kledger.answers.models import (
+        Conflict,
+        ConflictList,
+        Decided,
+        Evolution,
+        EvolutionList,
+        Extraction,
+        ExtractionList,
+        Resolved,
+        Reverted,
+    )
 
 EVOLUTIONS, EXTRACTIONS, CONFLICTS = "/api/evolutions", "/api/extractions", "/api/conflicts"
 WAIT = 25.0
@@ -116,6 +126,19 @@ async def extraction(wire: Wire, id: str) -> Extraction:
     return await wire.look(f"{EXTRACTIONS}/{segment(id)}")
 
 
+async def extractions(wire: Wire, *, status: str | None = None, limit: int = 20, offset: int = 0) -> ExtractionList:
+    """The extractions that the caller asked for, those of its sessions included, newest first.
+
+    `status` is requested, started, completed or failed.
+    """
+    return await wire.read(EXTRACTIONS, {"status": status, "limit": limit, "offset": offset})
+
+
+async def conflict(wire: Wire, id: str) -> Conflict:
+    """One conflict, with both sides. UnknownProcess when it is not the caller's."""
+    return await wire.look(f"{CONFLICTS}/{segment(id)}")
+
+
 async def conflicts(
     wire: Wire,
     *,
@@ -167,5 +190,7 @@ class EvolutionEndpoints:
     revert = Endpoint(revert)
     extract = Endpoint(extract)
     extraction = Endpoint(extraction)
+    extractions = Endpoint(extractions)
+    conflict = Endpoint(conflict)
     conflicts = Endpoint(conflicts)
     resolve_conflict = Endpoint(resolve_conflict)

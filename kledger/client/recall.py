@@ -12,7 +12,7 @@ from kledger.contract.language import Language
 from kledger.contract.words import MessageKind, RecallKind, RecallLayer
 
 if TYPE_CHECKING:
-    from kledger.answers.recall import FocusedGoal, Goal, Prompt, PromptName, Recalled, Startup
+    from kledger.answers.recall import FocusedGoal, Goal, GoalList, Prompt, PromptName, Recalled, Startup
     from kledger.answers.recalls import RecallList, RecallShown, RecallsOfItem
 
 GOALS = "/api/goals"
@@ -121,6 +121,12 @@ async def goal(wire: Wire, goal_id: str, *, owner: str | None = None, language: 
     return await wire.read(f"{GOALS}/{segment(goal_id)}", {"owner": owner, "language": language})
 
 
+async def goals(wire: Wire, *, owner: str | None = None, limit: int = 20, offset: int = 0) -> GoalList:
+    """A page of the caller's goals in brief, the one that was focused last first; the operator's are those of all,
+    unless an `owner` is named."""
+    return await wire.read(GOALS, {"owner": owner, "limit": limit, "offset": offset})
+
+
 async def prompts(wire: Wire, *, language: Language | None = None) -> list[PromptName]:
     """The prompts that ship with the ledger: name, title, description, languages."""
     return (await wire.look(PROMPTS, {"language": language}))["prompts"]
@@ -187,5 +193,6 @@ class RecallEndpoints:
     recall = Endpoint(recall)
     focus = Endpoint(focus)
     goal = Endpoint(goal)
+    goals = Endpoint(goals)
     prompts = Endpoint(prompts)
     prompt = Endpoint(prompt)

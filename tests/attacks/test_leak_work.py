@@ -26,14 +26,13 @@ OTHERS: dict[str, Who] = {
     "an agent of her team": {"agent": "scribe", "team": "web"},
 }
 SWEPT = "The yard is swept by hand on Sundays."
-NO_SDK: tuple[str, tuple[Any, ...], dict[str, Any]] = ("", (), {})
 
 
 def one(path: str, getter: str, *command: str) -> Callable[[str], Ask]:
-    """Reading one thing by its id; `getter` is a method of the SDK, if there is one."""
+    """Reading one thing by its id; `getter` is a method of the SDK."""
     return lambda name: Ask(
         f"GET {path}/{quote(name, safe='')}",
-        (getter, (name,), {}) if getter else NO_SDK,
+        (getter, (name,), {}),
         [*command, name] if command else [],
         tool=("resource_get", {"resource_id": name}) if path == "/api/resource" else None,
     )
@@ -54,13 +53,13 @@ QUESTIONS: dict[str, list[Callable[[str], Ask]]] = {
             for verb in ("apply", "reject", "revert")
         ),
     ],
-    "extraction": [one("/api/extractions", "extraction")],
+    "extraction": [one("/api/extractions", "extraction", "extraction", "show")],
     "slim": [
         one("/api/slims", "slim_get"),
         *(decided("/api/slims", verb, f"slim_{verb}", "slim", f"--{verb}") for verb in ("apply", "reject", "revert")),
     ],
     "conflict": [
-        one("/api/conflicts", ""),
+        one("/api/conflicts", "conflict", "conflicts", "show"),
         decided("/api/conflicts", "resolve", "resolve_conflict", "conflicts", "resolve", winner=None),
     ],
     "resource": [
@@ -87,8 +86,9 @@ QUESTIONS: dict[str, list[Callable[[str], Ask]]] = {
     ],
 }
 LISTS = {
+    "goal": Ask("GET /api/goals", ("goals", (), {}), ["goals"]),
     "evolution": Ask("GET /api/evolutions", ("evolutions", (), {}), ["evolution", "list"]),
-    "extraction": Ask("GET /api/extractions", NO_SDK, []),
+    "extraction": Ask("GET /api/extractions", ("extractions", (), {}), ["extraction", "list"]),
     "slim": Ask("GET /api/slims", ("slims", (), {}), ["slims"]),
     "conflict": Ask("GET /api/conflicts", ("conflicts", (), {}), ["conflicts", "list"]),
     "statement": Ask("GET /api/memory/held", ("held_statements", (), {}), ["memory", "held"], tool=("memory_held", {})),
@@ -206,7 +206,11 @@ def test_what_is_held_of_somebody_else_is_decided_on_as_what_is_not_there(adas: 
 def test_lists_and_starts_hold_what_is_the_callers_alone(adas: Adas) -> None:
     for kind, ask in LISTS.items():
         for door, told in adas.ask(ADA, ask):
-            assert adas.ids[kind] in [each["id"] for each in told.document["results"]], (kind, door, told)
+            assert adas.ids[kind] in [each.get("id", each.get("goal_id")) for each in told.document["results"]], (
+                kind,
+                door,
+                told,
+            )
     for (principal, who), ask in ((other, ask) for other in OTHERS.items() for ask in (*LISTS.values(), *STARTS)):
         for door, told in adas.ask(who, ask):
             assert told.code is None, told

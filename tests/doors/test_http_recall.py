@@ -190,6 +190,33 @@ async def test_a_goal_is_its_owners_and_nobody_else_learns_that_it_is_there(door
     assert ids((await shown(door, {**ALICE, **CODER}, goal="a%2Fb"))["knowledge"]) == ["hers"]
 
 
+async def test_goals_are_listed_for_their_owner_alone_and_for_the_operator(door: Door) -> None:
+    await door.saved(id="hers")
+    for goal, who, description in (
+        ("a", ALICE, "content"),
+        ("b", ALICE, "more"),
+        ("c", BOB, "his"),
+        ("a", ALICE, "now"),
+    ):
+        last = await focused(door, who, goal=goal, description=description)
+
+    async def named(who: dict[str, str], **asked: Any) -> list[tuple[str, str, str, int]]:
+        answer = await door.get("/api/goals", params={**asked, "min_position": last["position"]}, headers=who)
+        found = answer.json()
+        assert found["count"] == len(found["results"]) <= found["total"]
+        return [(each["goal_id"], each["owner"], each["description"], each["focuses"]) for each in found["results"]]
+
+    hers = [("a", "user:alice", "now", 2), ("b", "user:alice", "more", 1)]
+    his = [("c", "user:bob", "his", 1)]
+    assert await named(ALICE) == hers
+    assert await named(ALICE, limit=1, offset=1) == hers[1:]
+    assert await named(ALICE, offset=7) == []
+    assert await named(BOB) == his
+    assert await named(BOB, owner="user:alice") == []
+    assert await named({}) == [hers[0], *his, hers[1]], "the operator's are all, the last one first"
+    assert await named({}, owner="user:bob") == his
+
+
 async def test_two_agents_that_call_their_goals_alike_never_meet(door: Door) -> None:
     await door.saved(id="hers")
     await focused(door, ALICE, description="content of alice")

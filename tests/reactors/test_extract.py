@@ -162,7 +162,10 @@ def test_the_commands_extract_evolve_and_decide(modelled: RunningNode, chat: Cha
     file = tmp_path / "said.json"
     file.write_text(json.dumps([{"id": "w1", "role": "user", "content": "wyvern: oil it"}]))
     item = ask("extract", str(file), "--kind", "conversation")["items"][0]["knowledge_id"]
-    assert ask("extract", "-", stdin="wyvern again")["status"] == "completed"
+    second = ask("extract", "-", stdin="wyvern again")
+    assert second["status"] == "completed"
+    assert ask("extraction", "show", second["id"])["items"] == second["items"]
+    assert second["id"] == ask("extraction", "list", "--limit", "1")["results"][0]["id"]
     chat.says({"content": "Oil it twice.", "task": None, "reason": "r"}, to="twice wyvern")
     proposed = ask("evolve", item, "twice wyvern", "--dry-run")["evolution"]["id"]
     assert ask("evolution", "show", proposed)["status"] == "proposed"

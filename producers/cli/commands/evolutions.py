@@ -1,4 +1,4 @@
-"""Commands for models' work: `kledger evolve`, `evolution`, `revert`, `extract`, `conflicts`."""
+"""Commands for models' work: `kledger evolve`, `evolution`, `revert`, `extract`, `extraction`, `conflicts`."""
 
 from __future__ import annotations
 
@@ -16,6 +16,8 @@ from producers.cli.screen import facts, plain, short_time, snippet, table
 from producers.cli.session import KNOWLEDGE, Answer, Session, as_caller
 
 EvolutionId = Annotated[str, typer.Argument(metavar="ID", help="The id of the evolution.", show_default=False)]
+ExtractionId = Annotated[str, typer.Argument(metavar="ID", help="The id of the extraction.", show_default=False)]
+ConflictId = Annotated[str, typer.Argument(metavar="ID", help="The id of the conflict.", show_default=False)]
 Wait = Annotated[float, typer.Option(min=0, max=300, help="Seconds to wait for the model's work.")]
 Model = Annotated[str | None, typer.Option(help="Another model than the one of the node's settings.")]
 
@@ -132,15 +134,58 @@ def extract(
     done = session.ledger.within(trace_id=trace, message_id=message).extract(
         **material, kind=kind, scopes=reading.several(scopes), owner=owner, model=model, wait=wait
     )
-    summary = f"{plain(done['id'])} is {plain(done['status'])}" + (
-        f": {plain(done['reason'])}" if done["reason"] else ""
-    )
-    if not done["items"]:
-        return Answer(done, summary, done["status"] != "failed")
-    rows = table("knowledge", "became", whole=("knowledge",))
-    for item in done["items"]:
-        rows.add_row(plain(item["knowledge_id"]), plain(item["action"]))
-    return Answer(done, Group(rows, summary))
+    return _extraction(done)
+
+
+def show_extraction(session: Session, extraction_id: ExtractionId) -> Answer:
+    """Show one extraction: what became of each piece of knowledge that was found.
+
+    Example: kledger extraction show extraction-6055a197fa3e5847 --user ann
+    """
+    return _extraction(session.ledger.extraction(extraction_id))
+
+
+def list_extractions(
+    session: Session,
+    status: Annotated[
+        str | None, typer.Option(help="Only those with this status: requested, started, completed or failed.")
+    ] = None,
+    limit: Annotated[int, typer.Option(min=1, max=1000, help="At most so many.")] = 20,
+) -> Answer:
+    """List extractions, those of sessions included, newest first.
+
+    Example: kledger extraction list --status failed --user ann
+    """
+    page = session.ledger.extractions(status=status, limit=limit)
+    rows = table("id", "kind", "status", "messages", "found", "asked", whole=("id",))
+    for each in page["results"]:
+        rows.add_row(
+            plain(each["id"]),
+            plain(each["kind"]),
+            plain(each["status"]),
+            str(each["messages"]),
+            str(len(each["items"])),
+            short_time(each["requested_at"]),
+        )
+    return Answer(page, rows if page["results"] else "no extractions")
+
+
+def show_conflict(session: Session, conflict_id: ConflictId) -> Answer:
+    """Show one conflict: its two sides, why they contradict, and what was decided.
+
+    Example: kledger conflicts show conflict-91b5 --user ann
+    """
+    found = session.ledger.conflict(conflict_id)
+    pairs: list[tuple[str, object]] = [
+        ("conflict", found["id"]),
+        ("first", f"{found['first']}, version {found['first_version']}"),
+        ("second", f"{found['second']}, version {found['second_version']}"),
+        ("why", found["reason"]),
+        ("status", found["status"]),
+    ]
+    decided = (("winner", found["winner"]), ("decision", found["decision"]), ("extraction", found["extraction"]))
+    pairs += [(name, value) for name, value in decided if value]
+    return Answer(found, facts(*pairs))
 
 
 def list_conflicts(
@@ -167,7 +212,7 @@ def list_conflicts(
 
 def resolve_conflict(
     session: Session,
-    conflict_id: Annotated[str, typer.Argument(metavar="ID", help="The id of the conflict.", show_default=False)],
+    conflict_id: ConflictId,
     winner: Annotated[str | None, typer.Option(help="The item that holds; the other one is retired.")] = None,
     merge: Annotated[
         str | None, typer.Option(metavar="TEXT", help="What the winner says from now on: both in one; - for stdin.")
@@ -217,6 +262,18 @@ def _evolution(evolution: Any, document: Any) -> Answer:
     return Answer(document, facts(*pairs), evolution["status"] != "failed")
 
 
+def _extraction(done: Any) -> Answer:
+    summary = f"{plain(done['id'])} is {plain(done['status'])}" + (
+        f": {plain(done['reason'])}" if done["reason"] else ""
+    )
+    if not done["items"]:
+        return Answer(done, summary, done["status"] != "failed")
+    rows = table("knowledge", "became", whole=("knowledge",))
+    for item in done["items"]:
+        rows.add_row(plain(item["knowledge_id"]), plain(item["action"]))
+    return Answer(done, Group(rows, summary))
+
+
 def _decided(done: Any) -> Answer:
     summary = f"{plain(done['id'])} is {plain(done['status'])}, at position {done['position']}"
     return Answer(done, summary)
@@ -235,7 +292,13 @@ evolution.command("reject")(as_caller(reject_evolution))
 evolution.command("revert")(as_caller(revert_evolution))
 app.add_typer(evolution, name="evolution", rich_help_panel=KNOWLEDGE)
 
+extraction = typer.Typer(no_args_is_help=True, help="What a model found in what was said, and what became of it.")
+extraction.command("show")(as_caller(show_extraction))
+extraction.command("list")(as_caller(list_extractions))
+app.add_typer(extraction, name="extraction", rich_help_panel=KNOWLEDGE)
+
 conflicts = typer.Typer(no_args_is_help=True, help="Items that contradict each other, and which of them holds.")
+conflicts.command("show")(as_caller(show_conflict))
 conflicts.command("list")(as_caller(list_conflicts))
 conflicts.command("resolve")(as_caller(resolve_conflict))
 app.add_typer(conflicts, name="conflicts", rich_help_panel=KNOWLEDGE)

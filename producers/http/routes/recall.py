@@ -7,7 +7,7 @@ from typing import Annotated
 from fastapi import APIRouter, Query
 from pydantic import Field
 
-from kledger.answers.recall import FocusedGoal, Goal, Prompt, PromptList, Recalled, Startup
+from kledger.answers.recall import FocusedGoal, Goal, GoalList, Prompt, PromptList, Recalled, Startup
 from kledger.contract.bounds import MOST_QUERY
 from kledger.contract.language import LANGUAGES
 from kledger.contract.recall import Match
@@ -107,6 +107,21 @@ def _recall(desk: Desk) -> APIRouter:
         """Focus a goal: knowledge that fits it is looked up, kept on the goal, and told as text."""
         focused = await goals.focus(desk, caller, lineage, goal_id, body, retry, language=language, freshness=fresh)
         return ReadJson(focused, fresh)
+
+    @router.get("/api/goals", responses=documented(GoalList))
+    async def list_goals(
+        caller: Who,
+        fresh: Fresh,
+        owner: Owner = None,
+        limit: Annotated[int, Query(ge=1, le=1_000)] = 20,
+        offset: Annotated[int, Query(ge=0, le=2**31)] = 0,
+    ) -> Json:
+        """The goals of the caller in brief, the one that was focused last first.
+
+        The operator's are those of all, unless an owner is named.
+        """
+        found = await goals.listed(desk, caller, owner=owner, limit=limit, offset=offset, freshness=fresh)
+        return ReadJson(found, fresh)
 
     @router.get("/api/goals/{goal_id}", responses=documented(Goal, 404, 410))
     async def goal(caller: Who, goal_id: GoalId, fresh: Fresh, language: InLanguage, owner: Owner = None) -> Json:

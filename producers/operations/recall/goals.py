@@ -25,6 +25,7 @@ from producers.operations.publish import event_id, publish
 from producers.operations.recall.search import recall_event, search
 from producers.operations.stated_before import earlier_event
 from producers.requests.reading import refusal
+from projections.overview.goals import goals
 from projections.search.section import WORDS, goal_text, knowledge_section
 from projections.views.goals import ask
 from projections.views.lineage import ask as events
@@ -139,6 +140,28 @@ def _focused(fact: GoalFocused, items: list[JsonObject], own_id: str, position: 
         "event_id": own_id,
         "position": position,
     }
+
+
+async def listed(
+    desk: Desk,
+    caller: Caller,
+    *,
+    owner: str | None = None,
+    limit: int = 20,
+    offset: int = 0,
+    freshness: Freshness = ANY,
+) -> JsonObject:
+    """The goals of the caller in brief (GoalList), the one that was focused last first.
+
+    The operator's are those of all, unless an `owner` is named. Raises ViewBehind.
+    """
+    await reach(desk, freshness)
+    position = desk.view.position
+    owners: list[str] | None = [each for each in caller.reading_as() if owner in (None, each)]
+    if caller.is_operator:
+        owners = None if owner is None else [owner]
+    found, total = await desk.view.ask(goals, desk.org, owners, limit, offset)
+    return {"results": found, "count": len(found), "total": total, "position": position}
 
 
 async def goal(

@@ -148,6 +148,33 @@ def goal(
     return Answer(state, Group(shown, "", plain(state["section"]), *rest))
 
 
+def goals(
+    session: Session,
+    owner: Annotated[str | None, typer.Option(help="Whose, such as agent:coder; else the caller's.")] = None,
+    limit: Annotated[int, typer.Option(min=1, max=1000, help="At most so many.")] = 20,
+    offset: Annotated[int, typer.Option(min=0, help="Leave out the first so many.")] = 0,
+) -> Answer:
+    """List the caller's goals, the one that was focused last first; the operator's are those of all.
+
+    Example: kledger goals --agent coder
+    """
+    page = session.ledger.goals(owner=owner, limit=limit, offset=offset)
+    rows = table(
+        "goal", "owner", "description", "items", "focused", "last", right=("items", "focused"), whole=("goal",)
+    )
+    for each in page["results"]:
+        rows.add_row(
+            plain(each["goal_id"]),
+            plain(each["owner"]),
+            snippet(each["description"], 60),
+            str(each["items"]),
+            str(each["focuses"]),
+            short_time(each["focused_at"]),
+        )
+    summary = f"{page['count']} of {page['total']}, as of position {page['position']}"
+    return Answer(page, Group(rows, summary) if page["results"] else f"no goal to list; {summary}")
+
+
 def prompt(
     session: Session,
     name: Annotated[str | None, typer.Argument(help="Which prompt; all are listed when not given.")] = None,
@@ -172,4 +199,5 @@ app.command("startup", rich_help_panel=KNOWLEDGE)(as_caller(startup))
 app.command("recall", rich_help_panel=KNOWLEDGE)(as_caller(recall))
 app.command("focus", rich_help_panel=KNOWLEDGE)(as_caller(focus))
 app.command("goal", rich_help_panel=KNOWLEDGE)(as_caller(goal))
+app.command("goals", rich_help_panel=KNOWLEDGE)(as_caller(goals))
 app.command("prompt", rich_help_panel=KNOWLEDGE)(as_caller(prompt))
