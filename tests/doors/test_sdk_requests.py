@@ -176,6 +176,7 @@ CALLS: list[tuple[str, Callable[[Any], Any], Any]] = [
     ("GET /api/sessions/s-1/messages", lambda c: c.session("s-1").messages(after="m-1", limit=5), {"messages": []}),
     ("GET /api/sessions/s-1/context", lambda c: c.session("s-1").context(8_000, model="m"), {"messages": []}),
     ("GET /api/sessions/s-1/context", lambda c: c.tools.session_context("s-1", 8_000), {"messages": []}),
+    ("GET /api/sessions/s-1/expand/m%2F1", lambda c: c.tools.session_expand("s-1", "m/1"), {"messages": []}),
     ("GET /api/sessions/s-1/expand/m%2F1", lambda c: c.session("s-1").expand("m/1"), {"messages": []}),
     ("GET /api/sessions/s-1/knowledge", lambda c: c.session("s-1").knowledge(after="m-1"), {"results": []}),
     ("GET /api/messages/m%2F1", lambda c: c.said("m/1"), {"id": "m/1", "results": []}),

@@ -65,6 +65,22 @@ def m2(walk: Walk) -> None:
         *(False, True),
         *("c-1", "level 1"),
     )
+    assert [message["content"] for message in expanded(owner, session, "o-1")] == [output["content"]]
+
+
+def expanded(door: Door, session: str, record: str) -> list[JsonObject]:
+    """The messages behind an id, whole."""
+    match door:
+        case Http():
+            told = door.ask("GET", f"/api/sessions/{session}/expand/{record}")
+        case Sdk():
+            told = door.ask(door.ledger.session(session).expand, record)
+        case Command():
+            told = door.ask("session", "expand", session, record)
+        case _:
+            assert isinstance(door, Mcp)
+            told = door.ask("session_expand", session_id=session, record_id=record)
+    return list(told["messages"])
 
 
 def _said(number: int, role: str, content: str) -> JsonObject:

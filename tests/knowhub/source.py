@@ -40,7 +40,7 @@ NAMED_ONLY = ("resource_save", "resource_get", "goal_focus", "knowledge_startup"
 OF_ITEMS = ("knowledge_read", "knowledge_revise", "knowledge_retire", "knowledge_lineage", "knowledge_extract")
 OF_PROFILES = ("profile_read", "profile_update")
 """Tools for what the sources let an owner, a person or a model do, and name no tool of."""
-OF_SESSIONS = ("session_append", "session_context", "session_scratchpad")
+OF_SESSIONS = ("session_append", "session_context", "session_expand", "session_scratchpad")
 OF_MEMORIES = (
     *("memory_recall", "memory_save", "memory_confirm", "memory_list", "memory_review"),
     *("memory_held", "memory_held_decide", "memory_health"),

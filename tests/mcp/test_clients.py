@@ -46,7 +46,8 @@ async def test_a_client_lists_every_tool_of_the_source_with_its_arguments_and_wh
     hiding = {name for name, tool in tools.items() if tool.annotations and tool.annotations.destructive_hint}
     assert (reading, hiding) == (
         {"knowledge_search", "knowledge_list", "resource_get", "knowledge_startup", "session_context", "memory_health"}
-        | {"memory_list", "memory_recall", "memory_held", "knowledge_read", "knowledge_lineage", "profile_read"},
+        | {"memory_list", "memory_recall", "memory_held", "knowledge_read", "knowledge_lineage", "profile_read"}
+        | {"session_expand"},
         {"knowledge_slim", "knowledge_retire"},
     )
 

@@ -62,6 +62,9 @@ def asks(session: str, **owner: str) -> dict[str, Ask]:
     def command(*words: str) -> list[str]:
         return ["session", *words, *more]
 
+    def words_of(record: str) -> dict[str, Any]:
+        return {} if owner else {"tool": ("session_expand", {**about, "record_id": record})}
+
     return {
         "messages": Ask(
             f"GET {path}/messages", ("session.messages", (), owner), command("messages", session), owner
@@ -71,11 +74,12 @@ def asks(session: str, **owner: str) -> dict[str, Ask]:
             {"max_tokens": 1_000, **owner}, **tool,
         ),
         "expand": Ask(
-            f"GET {path}/expand/m-1", ("session.expand", ("m-1",), owner), command("expand", session, "m-1"), owner
+            f"GET {path}/expand/m-1", ("session.expand", ("m-1",), owner), command("expand", session, "m-1"), owner,
+            **words_of("m-1"),
         ),
         "expand a summary": Ask(
             f"GET {path}/expand/{SUMMARY}", ("session.expand", (SUMMARY,), owner),
-            command("expand", session, SUMMARY), owner,
+            command("expand", session, SUMMARY), owner, **words_of(SUMMARY),
         ),
         "scratchpad": Ask(
             f"GET {path}/scratchpad", ("session.scratchpad", (), owner), command("scratchpad", session), owner, **read

@@ -100,6 +100,7 @@ SessionId = Annotated[str, Field(description="The session's id; it begins with i
 Messages = Annotated[list[dict[str, Any]], Field(description="Messages in order, each with its own id", min_length=1)]
 MaxTokens = Annotated[int, Field(ge=200, description="Tokens of the model's window; 70 % of them are used")]
 ForModel = Annotated[str | None, Field(description="The model, by whose tokens is counted")]
+RecordId = Annotated[str, Field(description="The id of the message or of the summary, as session_context shows it")]
 Noted = Annotated[
     dict[str, Any] | None,
     Field(description="What to change, null removes a field, a list is replaced whole; left out, nothing is changed"),

@@ -24,6 +24,7 @@ from kledger.client.tools.functions import (
     resource_save,
     session_append,
     session_context,
+    session_expand,
     session_scratchpad,
 )
 from kledger.client.tools.items import (
@@ -60,6 +61,7 @@ class ToolEndpoints:
     memory_save = Endpoint(memory_save)
     session_append = Endpoint(session_append)
     session_context = Endpoint(session_context)
+    session_expand = Endpoint(session_expand)
     session_scratchpad = Endpoint(session_scratchpad)
     memory_confirm = Endpoint(memory_confirm)
     memory_list = Endpoint(memory_list)

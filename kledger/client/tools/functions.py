@@ -21,7 +21,7 @@ from kledger.answers.memory import Confirmed, Decided, DecidedHeld, HeldList, Me
 from kledger.answers.parts import Saved
 from kledger.answers.recall import FocusedGoal, Recalled, Startup
 from kledger.answers.resources import Resource
-from kledger.answers.sessions import AppendedMessages, SessionContext, SessionScratchpad
+from kledger.answers.sessions import AppendedMessages, Expanded, SessionContext, SessionScratchpad
 from kledger.answers.slims import Slim
 from kledger.client import knowledge, memory, recall, resources, sessions
 from kledger.client.slims import BASE as SLIMS
@@ -356,9 +356,17 @@ async def session_context(
 ) -> SessionContext:
     """Read as much of a conversation as fits a model's window: prompts, the last question, results, then the rest.
 
-    What is older comes as summaries where a model has made some; `left_out` says what is missing.
+    What is older comes as summaries where a model has made some; `left_out` says what is missing. session_expand gives
+    back the words of what is shortened or summed up.
     """
     return await sessions.context(replace(wire, session_id=session_id), max_tokens, model=model)
+
+
+@tool("Read the words behind a summary", reads=True)
+async def session_expand(wire: Wire, session_id: given.SessionId, record_id: given.RecordId) -> Expanded:
+    """Read a message whole that session_context shortened, such as a tool's output, or the messages that a summary
+    stands for."""
+    return await sessions.expand(replace(wire, session_id=session_id), record_id)
 
 
 @tool("Note where the work stands", repeatable=True)
