@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kledger.contract.memory import Memory
+from kledger.contract.words import ProfileType
 from ledger.event import NewEvent, StoredEvent
 from ledger.events.goal import GoalFocused, goal_entity_id
 from ledger.events.knowledge import KnowledgePromoted, KnowledgeRetired, KnowledgeSaved, KnowledgeShared
@@ -50,13 +51,15 @@ def recall(by: str, *items: str) -> NewEvent:
     return NewEvent(fact, f"recall-{'-'.join((by, *items))}", by)
 
 
-def profile(owner: str, fact: type[ProfileFact], by: str, said: str) -> NewEvent:
-    about: dict[str, Any] = {"owner": owner, "memory_type": "user"}
+def profile(
+    owner: str, fact: type[ProfileFact], by: str, said: str, memory: ProfileType = "user", org: str = "default"
+) -> NewEvent:
+    about: dict[str, Any] = {"owner": owner, "memory_type": memory}
     if fact is ProfilePatched:
         about["patch"] = {"a": {said: [said, None]}, said: None if len(said) % 2 else {"b": 0.25}}
     elif fact is not ProfileDisabled:
-        about["content"] = {"a": {"kept": 1}, said: said}
-    return NewEvent(fact(**about), profile_id(owner, "user"), by)
+        about["content"] = {"a": {"kept": 1, "small": 0.000005}, said: said}
+    return NewEvent(fact(**about), profile_id(owner, memory), by, org=org)
 
 
 def short(item: str, by: str) -> NewEvent:
@@ -79,7 +82,9 @@ profiles = st.builds(
     owners,
     st.sampled_from([ProfileCreated, ProfilePatched, ProfilePatched, ProfilePatched, ProfileReplaced, ProfileDisabled]),
     owners,
-    st.sampled_from(["x", "xy", "言"]),
+    st.sampled_from(["x", "xy", "言", "\x1b"]),
+    st.sampled_from(["user", "user", "work"]),
+    st.sampled_from(["default", "default", "other"]),
 )
 items = st.sampled_from(["k1", "k2", "k3", "s1", "s2"])
 others = st.one_of(
@@ -128,6 +133,16 @@ def test_a_batch_about_memories_gives_the_view_that_events_folded_one_by_one_giv
     as_sets = state(view_of(log, cuts))
     batch.SMALL = 256
     assert as_sets == state(view_of(log, cuts))
+
+
+@pytest.mark.parametrize("value", [0.000005, -1.5e300, "\x1b", 'e-"e+\\u\n'])
+def test_a_memory_is_spelled_alike_by_a_large_batch_and_by_a_small_one(value: float | str) -> None:
+    about: dict[str, Any] = {"owner": "user:u", "memory_type": "user"}
+    facts = (ProfileCreated(content={}, **about), ProfilePatched(patch={"a": value}, **about))
+    log = stored([NewEvent(fact, profile_id("user:u", "user"), "user:u") for fact in facts])
+    as_sets = state(view_of(log, []))
+    batch.SMALL = 256
+    assert as_sets == state(view_of(log, []))
 
 
 def test_beside_what_is_odd_nothing_else_is_judged_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
+import numpy as np
 import orjson
 import pyarrow as pa
 
@@ -12,8 +13,7 @@ from ledger.event import Fact
 from ledger.events.profile import FACTS, MEMORIES, ProfileDisabled
 from projections.fold_kit import late_compute as pc
 from projections.fold_kit.decisions import Counted
-from projections.fold_kit.sql_text import Json, Value, among
-from projections.fold_kit.text_column import text_column
+from projections.fold_kit.sql_text import Json, Value, among, text
 from projections.fold_kit.versioned_view import (
     CREATED_AT,
     OF_EVENT,
@@ -80,12 +80,21 @@ TABLES = (
 fold_few = VERSIONS.fold_few
 
 
-_OF_EVENT = ("position", "stream_time", "org", "event_id", "trace_id", "message_id", "item_version", "closes")
+_OF_EVENT = (
+    *("position", "stream_time", "org", "entity_id", "event_id", "trace_id", "message_id", "item_version", "closes"),
+)
+_STATED = ("patch", "content")
+_BY_MEMORY = ("org", "entity_id", "position")
+_Step = tuple[bool, int, int, bytes | None, bytes | None]
+"""Of an event: whether it is the first of its memory, the version it follows, its time, its patch and its content."""
+# orjson spells control characters and numbers with exponents in another way than DuckDB, which spells all other JSON.
+_MAY_DIFFER = " OR ".join(f"contains(content::VARCHAR, {text(mark)})" for mark in ("\\u", "e-", "e+"))
 _INSERT = f"""
 INSERT INTO profile_versions BY NAME
-SELECT org, owner, memory_type, item_version AS version, change, status, content::JSON AS content,
-    position AS valid_from, valid_to, stream_time AS valid_from_time, make_timestamptz(valid_to_us) AS valid_to_time,
-    make_timestamptz(created_us) AS created_at, event_id, trace_id, message_id
+SELECT org, owner, memory_type, item_version AS version, change, status,
+    CASE WHEN {_MAY_DIFFER} THEN json(content) ELSE content END AS content, position AS valid_from, valid_to,
+    stream_time AS valid_from_time, valid_to_time, make_timestamptz(created_us) AS created_at,
+    event_id, trace_id, message_id
 FROM {_MADE}
 """
 _BEFORE = """
@@ -100,39 +109,29 @@ FROM {_MADE} e WHERE e.closes < {{first}} AND profile_versions.valid_from = e.cl
 def fold(bench: Workbench, facts: Facts) -> None:
     """Append the batch's versions. Each content follows from the one before it, so that they are computed in Python.
 
-    A version that ends within the batch is written as it ends; only those of before the batch are changed.
+    They are computed and written memory by memory, so that what is changed next is still in the processor's cache. A
+    version that ends within the batch is written as it ends; only those of before the batch are changed.
     """
     tables = [_rows(fact, bench.presented(table_of(fact))) for fact in FACTS if fact in facts]
     if not tables or not any(map(len, tables)):
         return
-    made = pa.concat_tables(tables).sort_by("position")
-    positions, closes = made["position"].to_pylist(), made["closes"].to_pylist()
-    moments = made["stream_time"].cast(pa.timestamp("us", "UTC")).cast(pa.int64()).to_pylist()
-    first = positions[0]
-    before = [each for each in closes if each is not None and each < first]
-    contents, created = dict[int, Any](), dict[int, int]()
-    if before:
-        for position, content, moment in bench.rows(_BEFORE.format(positions=among(before))):
-            contents[position], created[position] = orjson.loads(content), moment
-    texts, ends = list[bytes](), dict[int, tuple[int, int]]()
-    stated = zip(positions, closes, moments, made["patch"].to_pylist(), made["content"].to_pylist(), strict=True)
-    for position, closed, moment, patch, content in stated:
-        if closed is not None:
-            ends[closed] = position, moment
-        now = contents.pop(closed, {})
-        if patch is not None:
-            now = merge_patch(now, orjson.loads(patch))
-        elif content is not None:
-            now = orjson.loads(content)
-        contents[position], created[position] = now, created.get(closed, moment)
-        texts.append(orjson.dumps(now))
-    ended = [ends.get(position, (None, None)) for position in positions]
-    made = made.drop_columns(["patch", "content"])
+    rows = pa.concat_tables(tables)
+    order = pc.sort_indices(rows, [(name, "ascending") for name in _BY_MEMORY])
+    made = rows.drop_columns(_STATED).take(order)
+    positions, closes = made["position"].to_numpy(), pc.fill_null(made["closes"], 0).to_numpy()
+    begins = np.append(True, closes[1:] != positions[:-1])  # the first of its memory in the batch
+    first = int(positions.min())
+    before = closes[(closes > 0) & (closes < first)].tolist()
+    earlier = {at: (content, us) for at, content, us in bench.rows(_BEFORE.format(positions=among(before)))}
+    moments = made["stream_time"].cast(pa.timestamp("us", "UTC")).cast(pa.int64())
+    stated = (map(rows[name].to_pylist().__getitem__, order.to_pylist()) for name in _STATED)
+    steps = zip(begins.tolist(), closes.tolist(), moments.to_pylist(), *stated, strict=True)
+    contents = _contents(steps, earlier)
+    following = pa.array(np.arange(1, len(made) + 1), mask=np.append(begins[1:], True))
     for name, column in (
-        ("content", text_column(texts)),
-        ("created_us", pa.array([created[position] for position in positions], pa.int64())),
-        ("valid_to", pa.array([position for position, _ in ended], pa.int64())),
-        ("valid_to_us", pa.array([moment for _, moment in ended], pa.int64())),
+        *contents.items(),
+        ("valid_to", made["position"].take(following)),
+        ("valid_to_time", made["stream_time"].take(following)),
     ):
         made = made.append_column(name, column)
     bench.present({_MADE: made})
@@ -141,14 +140,42 @@ def fold(bench: Workbench, facts: Facts) -> None:
         bench.run(_END.format(first=first))
 
 
+def _contents(steps: Iterable[_Step], earlier: Mapping[int, tuple[str, int]]) -> dict[str, pa.Array]:
+    """Columns of the versions that events make, memory by memory: `content`, and `created_us`, when the memory began.
+
+    `earlier` has both of the versions that were there before the batch, by position.
+    """
+    texts, lengths, created = bytearray(), [0], list[int]()
+    now, since = dict[str, Any](), 0
+    for begins, closes, moment, patch, content in steps:
+        if begins:
+            before, since = earlier.get(closes, ("{}", moment))
+            now = orjson.loads(before)
+        if patch is not None:
+            now = merge_patch(now, orjson.loads(patch))
+        elif content is not None:
+            now = orjson.loads(content)
+        written = orjson.dumps(now)
+        texts += written
+        lengths.append(len(written))
+        created.append(since)
+    buffers = [None, pa.py_buffer(np.cumsum(lengths, dtype=np.int64)), pa.py_buffer(texts)]
+    column = pa.Array.from_buffers(pa.large_string(), len(created), buffers)
+    return {
+        # As JSON, so that DuckDB does not parse it once more.
+        "content": pa.ExtensionArray.from_storage(pa.json_(pa.large_string()), column),
+        "created_us": pa.array(created, pa.int64()),
+    }
+
+
 def _rows(fact: type[Fact], events: pa.Table) -> pa.Table:
     """What a version is made of: columns of its event, and the patch or the content that it states, as JSON."""
     rows = events.select(_OF_EVENT)
     for name in ("owner", "memory_type"):
         rows = rows.append_column(name, pc.struct_field(events["d"], [name]))
-    for name in ("patch", "content"):
+    for name in _STATED:
         own = pc.struct_field(events["d"], [name]) if name in fact.model_fields else pa.nulls(len(rows))
-        rows = rows.append_column(name, pc.cast(own, pa.string()))
+        rows = rows.append_column(name, pc.cast(pc.cast(own, pa.string()), pa.binary()))  # no text is made of it
     for name, value in (("change", fact.verb()), ("status", "disabled" if fact is ProfileDisabled else "active")):
         rows = rows.append_column(name, pa.repeat(value, len(rows)))
     return rows
