@@ -88,7 +88,11 @@ _BY_MEMORY = ("org", "entity_id", "position")
 _Step = tuple[bool, int, int, bytes | None, bytes | None]
 """Of an event: whether it is the first of its memory, the version it follows, its time, its patch and its content."""
 # orjson spells control characters and numbers with exponents in another way than DuckDB, which spells all other JSON.
-_MAY_DIFFER = " OR ".join(f"contains(content::VARCHAR, {text(mark)})" for mark in ("\\u", "e-", "e+"))
+# To look for the rarer character first takes a fraction of the time.
+_MAY_DIFFER = " OR ".join(
+    f"(contains(content::VARCHAR, {text(rare)}) AND contains(content::VARCHAR, {text(mark)}))"
+    for rare, mark in (("\\", "\\u"), ("-", "e-"), ("+", "e+"))
+)
 _INSERT = f"""
 INSERT INTO profile_versions BY NAME
 SELECT org, owner, memory_type, item_version AS version, change, status,
