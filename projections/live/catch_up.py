@@ -1,187 +1,74 @@
 """Catch-up: a pipeline of three stages (read, decode, fold), each with its own thread, for a long piece of the log.
 
-What is in the archive is read there, decoded; the log is read for the rest, and for segments that are not believed.
-Events that were read while the other stages were busy form one batch, up to a limit: large batches need fewer
-statements an event. Towards the end the batches get smaller, so that all stages stay busy.
+The first two are decoded_ahead.py beside this; here is the third.
 """
 
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import asynccontextmanager
 
-import structlog
-
-from kledger.contract.errors import LedgerError
 from ledger.archive.segments import Segment
-from ledger.event import StoredEvent
 from ledger.store.parked import NONE_PARKED, Parked
-from ledger.stream import Log, event_at
+from ledger.stream import Log
 from projections.archive.reading import Archive
 from projections.engine.batch import Folded
-from projections.engine.predecode import Ahead, decode_ahead, fold_ahead
+from projections.engine.predecode import fold_ahead
 from projections.engine.view import View
-from projections.fold_kit.parser import Parser
+from projections.live.decoded_ahead import Batches, decoded_ahead
 
-log = structlog.get_logger(__name__)
-
-# Events in one read; reads ahead; the most events and bytes in a batch.
-_LIST = 12_288
-_LISTS_AHEAD = 3
-_BATCH = 49_152
-_BATCH_BYTES = 64 * 1024 * 1024
-# Towards the end a batch is half of what is left, down to this.
-_LAST_BATCHES = 24_576
-
-Lists = asyncio.Queue[list[StoredEvent] | LedgerError | None]
-"""Lists of events that are read ahead, then None, or the error that ended the reading."""
+Moved = Callable[[int, float], None]
+"""Called with the position and the rate in events a second."""
 
 
 async def catch_up(
     ledger: Log,
     view: View,
     to: int,
-    progress: Callable[[int, float], None] = lambda _position, _rate: None,
+    progress: Moved = lambda _position, _rate: None,
     parked: Parked = NONE_PARKED,
     *,
-    checkpoint_every: int | None = None,
     archive: Archive | None = None,
 ) -> int:
     """Fold everything up to position `to` and stop there; returns how many events were refused.
 
-    What is in `archive` is read there. `progress` is called with the position and the rate in events a second. A
-    CHECKPOINT of the file is done after every `checkpoint_every` events; the file must have no readers then. Raises
-    LogGap, BrokerUnavailable, and UnfoldableEvent for an event that cannot be folded and is not in `parked`.
+    What is in `archive` is read there. Raises LogGap, BrokerUnavailable, and UnfoldableEvent for an event that cannot
+    be folded and is not in `parked`.
+    """
+    part = Segment(view.position + 1, to)
+    async with decoded_ahead(ledger, view.instance.bench.keyring, part, parked, archive=archive) as batches:
+        return await folded(batches, view, to, progress, parked)
+
+
+async def folded(
+    batches: Batches,
+    view: View,
+    to: int,
+    progress: Moved,
+    parked: Parked,
+    *,
+    checkpoint_every: int | None = None,
+) -> int:
+    """Fold batches up to position `to`; returns how many events were refused.
+
+    A CHECKPOINT of the file is done after every `checkpoint_every` events; the file must have no readers then. Raises
+    what `catch_up` raises.
     """
     started, first, refused = time.monotonic(), view.position, 0
-    checkpointed = first
-    bench, loop = view.instance.bench, asyncio.get_running_loop()
-    if archive is not None and (archive.there.last <= first or not await _is_of(archive, ledger, to)):
-        archive = None
-    batches: asyncio.Queue[Ahead | Exception | None] = asyncio.Queue(1)  # decoded while another one is folded
-    with (
-        ThreadPoolExecutor(1, "view-writer") as writer,
-        ThreadPoolExecutor(1, "view-decoder") as decoder,
-        contextlib.closing(Parser()) as parser,
-    ):
-
-        async def from_archive(part: Segment) -> bool:
-            assert archive is not None  # _next_part found the part in it
-            decoded = await loop.run_in_executor(decoder, archive.decoded, parser, bench.keyring, part, parked)
-            if decoded is not None:
-                await batches.put(decoded)
-            return decoded is not None
-
-        async def from_log(part: Segment) -> None:
-            async with _reading(ledger, part) as lists:
-                while events := await _gathered(lists, part.last):
-                    await batches.put(
-                        await loop.run_in_executor(decoder, decode_ahead, parser, bench.keyring, events, parked)
-                    )
-
-        async def decoding_on() -> None:
-            try:
-                at = first + 1
-                while at <= to:
-                    part, archived = _next_part(archive, at, to)
-                    if not archived or not await from_archive(part):
-                        await from_log(part)
-                    at = part.last + 1
-            except Exception as error:  # raised again where the batch would have been folded
-                await batches.put(error)
-            else:
-                await batches.put(None)
-
-        decoding = asyncio.create_task(decoding_on())
+    checkpointed, bench, loop = first, view.instance.bench, asyncio.get_running_loop()
+    with ThreadPoolExecutor(1, "view-writer") as writer:
         try:
-            while (decoded := await batches.get()) is not None:
-                if isinstance(decoded, Exception):
-                    raise decoded
-                folded: Folded = await loop.run_in_executor(writer, fold_ahead, bench, decoded, parked)
-                view.instance.position = folded.position
-                refused += folded.refused
-                if checkpoint_every is not None and to > folded.position >= checkpointed + checkpoint_every:
-                    checkpointed = folded.position
+            while (decoded := await batches.next()) is not None:
+                done: Folded = await loop.run_in_executor(writer, fold_ahead, bench, decoded, parked)
+                view.instance.position = done.position
+                refused += done.refused
+                if checkpoint_every is not None and to > done.position >= checkpointed + checkpoint_every:
+                    checkpointed = done.position
                     await loop.run_in_executor(writer, bench.run, "CHECKPOINT")
-                progress(folded.position, (folded.position - first) / max(time.monotonic() - started, 1e-9))
+                progress(done.position, (done.position - first) / max(time.monotonic() - started, 1e-9))
         finally:
-            decoding.cancel()
-            await asyncio.gather(decoding, return_exceptions=True)
-            # A thread may be waiting for the vault, which answers on this loop: do not block it.
-            await asyncio.to_thread(decoder.shutdown)
+            # The fold may be waiting for the vault, which answers on this loop: do not block it.
             await asyncio.to_thread(writer.shutdown)
     return refused
-
-
-def _next_part(archive: Archive | None, at: int, to: int) -> tuple[Segment, bool]:
-    """The next events to read, from position `at` on, and whether they are in the archive."""
-    segment = archive.there.at(at) if archive is not None else None
-    if segment is None or segment.first > to:
-        return Segment(at, to), False
-    if segment.first > at:
-        return Segment(at, segment.first - 1), False
-    return Segment(at, min(segment.last, to)), True
-
-
-async def _is_of(archive: Archive, ledger: Log, to: int) -> bool:
-    """Whether the archive is one of this log: it has the last event that is in both.
-
-    Raises BrokerUnavailable, LogGap.
-    """
-    if not (last := min(archive.there.last, to)):
-        return False
-    event = await event_at(ledger, last)
-    if event is None or archive.there.is_of(event):
-        return event is not None
-    log.warning("the archive is not read: the log has another event where it ends", position=last)
-    return False
-
-
-@asynccontextmanager
-async def _reading(ledger: Log, part: Segment) -> AsyncIterator[Lists]:
-    """The events of a part of the log, read ahead."""
-    lists: Lists = asyncio.Queue(_LISTS_AHEAD)
-    reading = asyncio.create_task(_read_ahead(ledger, part.first, part.last, lists))
-    try:
-        yield lists
-    finally:
-        reading.cancel()
-        await asyncio.gather(reading, return_exceptions=True)
-
-
-async def _read_ahead(ledger: Log, start: int, to: int, lists: Lists) -> None:
-    """Put events up to position `to` into the queue, then None; or the error that ended the reading."""
-    try:
-        async with contextlib.aclosing(ledger.read(start, batch=_LIST)) as batches:
-            async for events in batches:
-                await lists.put([event for event in events if event.position <= to])
-                if events[-1].position >= to:
-                    break
-    except LedgerError as error:
-        await lists.put(error)
-    else:
-        await lists.put(None)
-
-
-async def _gathered(lists: Lists, to: int) -> list[StoredEvent]:
-    """All events that are in the queue, as one batch; an empty list at the end. Raises what ended the reading."""
-    events: list[StoredEvent] = []
-    size = 0
-    while not events or not lists.empty():
-        read = await lists.get()
-        if isinstance(read, LedgerError):
-            raise read
-        if not read:
-            if events:
-                lists.put_nowait(None)  # the end mark again, for the next call
-            break
-        events += read
-        size += sum(len(event.body) for event in read)
-        limit = min(_BATCH, max(_LAST_BATCHES, (to - events[0].position) // 2))
-        if len(events) + _LIST > limit or size > _BATCH_BYTES:
-            break
-    return events

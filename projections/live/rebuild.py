@@ -19,6 +19,7 @@ import duckdb
 import uvloop
 
 from kledger.contract.errors import InvalidPayload
+from ledger.archive.segments import Segment
 from ledger.broker.access import BrokerAccess
 from ledger.broker.subprocess_job import Progress, access_read, access_told, in_own_process, run_child
 from ledger.event import JsonObject
@@ -33,7 +34,8 @@ from projections.engine.digest import digests, state_digest
 from projections.engine.duckdb import open_new_view
 from projections.engine.registry import LANES
 from projections.engine.view import Instance, View
-from projections.live.catch_up import catch_up
+from projections.live.catch_up import folded
+from projections.live.decoded_ahead import decoded_ahead
 from projections.live.files import discard
 
 MEMORY_LIMIT = "384MB"
@@ -82,7 +84,7 @@ async def rebuild_into(
     if last > head:
         raise InvalidPayload(f"position {last} is beyond the head of the log, which is {head}", errors=[])
     started = time.monotonic()
-    folded = folded_into(
+    whole = folded_into(
         ledger,
         path,
         last,
@@ -92,7 +94,7 @@ async def rebuild_into(
         archive=archive,
         recall_days=recall_days,
     )
-    async with folded as (con, refused):
+    async with whole as (con, refused):
         seconds = time.monotonic() - started
         parts = digests(con)
     views = {name: asdict(part) for name, part in parts.items()}
@@ -116,18 +118,21 @@ async def folded_into(
 
     It is whole and closed when the block succeeds, and removed where anything fails. Raises as rebuild_into does.
     """
-    view = View(Instance(_new_view(path, recall_days), path, keyring))
-    try:
-        view.instance.bench.open_lanes(LANES)
-        refused = await catch_up(log, view, last, progress, parked, checkpoint_every=CHECKPOINT_EVERY, archive=archive)
-        view.instance.con.execute("CHECKPOINT")
-        view.instance.con.execute(f"SET threads = {os.cpu_count() or 1}")  # for the digest: nothing else runs any more
-        yield view.instance.con, refused
-    except BaseException:
+    keyring = keyring or Keyring()
+    async with decoded_ahead(log, keyring, Segment(1, last), parked, archive=archive) as batches:
+        # The tables are made beside the first batch, which a thread decodes meanwhile.
+        view = View(Instance(_new_view(path, recall_days), path, keyring))
+        try:
+            view.instance.bench.open_lanes(LANES)
+            refused = await folded(batches, view, last, progress, parked, checkpoint_every=CHECKPOINT_EVERY)
+            view.instance.con.execute("CHECKPOINT")
+            view.instance.con.execute(f"SET threads = {os.cpu_count() or 1}")  # for the digest: nothing else runs
+            yield view.instance.con, refused
+        except BaseException:
+            view.close()
+            discard(path)
+            raise
         view.close()
-        discard(path)
-        raise
-    view.close()
 
 
 def _new_view(path: Path, recall_days: int | None) -> duckdb.DuckDBPyConnection:
