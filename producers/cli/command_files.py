@@ -13,7 +13,7 @@ from typer.core import TyperGroup
 
 from producers.cli.examples import with_example
 from producers.cli.interrupted import INTERRUPTED, STOPPED
-from producers.cli.misplaced import places_told
+from producers.cli.usage import usage_told
 
 FILES: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("admin", ("up", "status", "models", "version")),
@@ -89,15 +89,15 @@ class CommandsOfFiles(TyperGroup):
         self.commands = _Loading()
 
     def parse_args(self, context: Any, args: list[str]) -> list[str]:
-        """Read the options before the command; one of the command's own is told where it belongs."""
+        """Read the options before the command; an error says what to write instead."""
         context.meta[_TYPED] = [*args]
-        with places_told(self, context.meta[_TYPED]):
+        with usage_told(self, context.meta[_TYPED]):
             return super().parse_args(context, args)
 
     def invoke(self, context: Any) -> Any:
-        """Run the command; an option that is not its own is told where it belongs, and Ctrl-C ends it with one line."""
+        """Run the command; a usage error says what to write instead, and Ctrl-C ends it with one line."""
         try:
-            with places_told(self, context.meta[_TYPED]):
+            with usage_told(self, context.meta[_TYPED]):
                 return super().invoke(context)
         except KeyboardInterrupt:
             sys.stderr.write(f"\n{STOPPED}\n")

@@ -1,29 +1,12 @@
-"""An option at the wrong place: the error says where it belongs."""
+"""Where an option belongs that stands at the wrong place."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from typing import Any
 
-import typer
 
-_UsageError: Any = typer.BadParameter.__base__
-
-
-@contextmanager
-def places_told(root: Any, typed: Sequence[str]) -> Iterator[None]:
-    """Let the error about an unknown option say where it belongs; `typed` is the command line."""
-    try:
-        yield
-    except _UsageError as error:
-        option = getattr(error, "option_name", None)
-        if option and hasattr(error, "possibilities") and (said := _place(root, error.ctx, option, typed)):
-            error.message, error.possibilities = said, None
-        raise
-
-
-def _place(root: Any, context: Any, option: str, typed: Sequence[str]) -> str | None:
+def place_of(root: Any, context: Any, option: str, typed: Sequence[str]) -> str | None:
     """Where the option belongs; None where no command that was named, nor the root, takes it."""
     at: Any = None if context is None else context.command
     if at is not root and _takes(root, option):

@@ -169,6 +169,45 @@ def test_an_option_at_the_wrong_place_is_told_where_it_belongs(typed: str, said:
     assert said in " ".join(ran.stderr.replace("│", "").split())
 
 
+@pytest.mark.parametrize(
+    ("typed", "said"),
+    [
+        ("save", "Missing: --content, --types."),
+        ("save --types tool", "Missing option '--content'."),
+        ("resource save", "Missing: ID, --title."),
+        ("focus", "Missing: GOAL, description."),
+        ("search deploy at night", "Too much: at night. A text or a path of several words stands in quotes."),
+        ("backup my files", "Too much: files. A text or a path of several words stands in quotes."),
+        ("list deploy", "Too much: deploy. kledger list takes options alone."),
+        ("token create agent", "Too much: agent. kledger token create takes options alone."),
+        ("help", "The help is an option: kledger -h, or of a command: kledger COMMAND -h."),
+        ("help search", "The help is an option: kledger -h, or of a command: kledger COMMAND -h."),
+        ("search x --top-k few", "Invalid value for '--top-k': has to be a whole number"),
+        ("search x --top-k 0", "Invalid value for '--top-k': has to be at least 1"),
+        ("sql x --format xml", "Invalid value for '--format': 'xml' is not one of 'table',"),
+        ("serach x", "No such command 'serach'. Did you mean 'search'"),
+    ],
+)
+def test_a_mistyped_command_is_told_all_that_is_missing_and_what_to_write(typed: str, said: str) -> None:
+    ran = kledger(*typed.split())
+    assert (ran.exit_code, ran.stdout) == (2, "")
+    assert said in " ".join(ran.stderr.replace("│", "").split())
+
+
+def test_no_refusal_of_a_value_quotes_the_library_that_checks_it() -> None:
+    refused = 0
+    for words, command in all_commands(CommandsOfFiles(name="kledger").commands):
+        for option in command.params:
+            typed = option.type_descriptor
+            if option.param_type_name != "option" or not (typed.is_choice or typed.annotation in (int, float)):
+                continue
+            ran = kledger(*words, option.opts[-1], "none-of-it")
+            said = " ".join(ran.stderr.replace("│", "").split())
+            refused += "Invalid value for" in said
+            assert not any(each in said for each in ("Value error", "Input should", "Traceback")), (words, said)
+    assert refused > 50
+
+
 def interrupted(*_: object, **__: object) -> None:
     raise KeyboardInterrupt
 

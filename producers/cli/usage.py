@@ -1,0 +1,76 @@
+"""What a mistyped command line is answered: all that is missing at once, what is too much, and how to write it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import typer
+
+from producers.cli.misplaced import place_of
+
+_UsageError: Any = typer.BadParameter.__base__
+_TOO_MUCH = "Got unexpected extra argument(s) ("
+_NO_HELP = "No such command 'help'."
+
+
+@contextmanager
+def usage_told(root: Any, typed: Sequence[str]) -> Iterator[None]:
+    """Let an error about the command line say what to write instead; `typed` is the command line."""
+    try:
+        yield
+    except _UsageError as error:
+        if error.ctx is not None:
+            _tell(root, error, typed)
+        raise
+
+
+def _tell(root: Any, error: Any, typed: Sequence[str]) -> None:
+    option = getattr(error, "option_name", None)
+    if option and hasattr(error, "possibilities"):
+        if said := place_of(root, error.ctx, option, typed):
+            error.message, error.possibilities = said, None
+    elif hasattr(error, "param_type"):  # something required is missing
+        missing = _missing(error.ctx, error.param, typed)
+        if len(missing) > 1:
+            error.format_message = lambda: f"Missing: {', '.join(missing)}."
+    elif error.message.startswith(_TOO_MUCH):
+        error.message = _too_much(error.ctx, error.message.removeprefix(_TOO_MUCH).removesuffix(")"))
+    elif error.message.startswith(_NO_HELP):
+        error.message = "The help is an option: kledger -h, or of a command: kledger COMMAND -h."
+    elif (cause := error.__cause__) is not None and hasattr(cause, "errors"):  # a value that pydantic refused
+        error.message = _refused(cause)
+
+
+def _missing(context: Any, first: Any, typed: Sequence[str]) -> list[str]:
+    """All that the command requires and was not given, arguments before options."""
+    command = context.command
+    given, _, _ = command.make_parser(context).parse_args(args=_own(context, typed))
+    missing = [
+        each
+        for each in command.get_params(context)
+        if each is first or (each.required and each.value_is_missing(each.consume_value(context, given)[0]))
+    ]
+    missing.sort(key=lambda each: each.param_type_name != "argument")
+    return [each.opts[0] if each.param_type_name == "option" else each.display_name_raw for each in missing]
+
+
+def _own(context: Any, typed: Sequence[str]) -> list[str]:
+    """What was typed after the name of the command."""
+    rest = [*typed]
+    for name in context.command_path.split()[1:]:
+        rest = rest[rest.index(name) + 1 :]
+    return rest
+
+
+def _too_much(context: Any, extra: str) -> str:
+    if not any(each.param_type_name == "argument" for each in context.command.params):
+        return f"Too much: {extra}. {context.command_path} takes options alone."
+    return f"Too much: {extra}. A text or a path of several words stands in quotes."
+
+
+def _refused(cause: Any) -> str:
+    from kledger.contract.faults import in_plain_words
+
+    return in_plain_words(cause.errors()[0])
