@@ -11,8 +11,10 @@ import asyncio
 import math
 import os
 import random
+import socket
+import ssl
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import count
 from typing import Any
@@ -35,15 +37,14 @@ DEFAULT_URL = "http://127.0.0.1:8420"
 RETRY_FOR = 30.0  # seconds; a node that stops and starts again is back long before
 FIRST_CONTACT = 3.0  # seconds; where nothing has answered yet there may be no node at all
 RETRY_FOR_VARIABLE = "KLEDGER_RETRY_FOR"
+CONNECT_TIMEOUT = 5.0  # seconds; an address that is nobody's may answer nothing at all
 FIRST_PAUSE = 0.1  # seconds; doubled each time
 LONGEST_PAUSE = 2.0
 LONGEST_WAIT = 30.0  # what a node may ask for before the next try
 TOKEN_VARIABLE = "KLEDGER_TOKEN"
 
 _LOOPBACK = ("127.0.0.1", "::1", "localhost")
-# The request was surely not handled when no connection was made; with the others nobody knows.
-_NEVER_SENT = (httpx.ConnectError, httpx.ConnectTimeout)
-_BROKEN = (*_NEVER_SENT, httpx.NetworkError, httpx.RemoteProtocolError)
+_BROKEN = (httpx.NetworkError, httpx.RemoteProtocolError)
 
 
 @dataclass
@@ -59,6 +60,7 @@ class Connection:
     retry_for: float | None = None  # seconds; None: KLEDGER_RETRY_FOR, else RETRY_FOR once something has answered
     answered: bool = False  # a node has answered here before
     http: httpx.AsyncClient | None = field(default=None, repr=False)  # None: one of its own, when first needed
+    waits: Callable[[str], None] | None = field(default=None, repr=False)  # told once, before it first tries again
 
     def __post_init__(self) -> None:
         if not _is_address(self.address):
@@ -75,7 +77,7 @@ class Connection:
             self.http = httpx.AsyncClient(
                 base_url=self.address.rstrip("/"),
                 headers={"Authorization": f"Bearer {self.token}"} if self.token else {},
-                timeout=self.timeout,
+                timeout=httpx.Timeout(self.timeout, connect=self._connect_timeout()),
                 # A proxy cannot reach the caller's own loopback, whatever the environment says.
                 trust_env=parts.hostname not in _LOOPBACK,
                 # Reading the certificate store takes longer than a whole search: only where it is used.
@@ -103,7 +105,8 @@ class Connection:
 
         Raises NodeUnreachable when nothing answers, InvalidPayload for what no address can hold, else the exception of
         `kledger.contract.errors` whose code the node states. `repeatable` requests are sent again, after a growing
-        pause, while the connection is broken or the node cannot write; whatever else is refused is refused at once.
+        pause, while the connection is broken or the node cannot write; whatever else is refused is refused at once, and
+        so is an address where nothing has answered yet and nothing will: of a host that nobody knows, without TLS.
         """
         content = _encode(body)
         sent = {**headers, "Content-Type": "application/json"} if content is not None else dict(headers)
@@ -112,12 +115,19 @@ class Connection:
             failure: Exception
             try:
                 answer = await self._client().request(method, path, params=dict(params), headers=sent, content=content)
+            except httpx.ConnectTimeout as error:
+                failure = self._unreachable(f"no connection within {self._connect_timeout():g} s", error)
+                again = True  # it was surely not handled
             except httpx.TimeoutException as error:
                 failure = self._unreachable(f"no answer within {self.timeout:g} s", error)
-                again = isinstance(error, _NEVER_SENT)
+                again = False
             except _BROKEN as error:
-                failure = self._unreachable(str(error) or type(error).__name__, error)
-                again = repeatable or isinstance(error, _NEVER_SENT)
+                wrong = None if self.answered else _wrong_address(error, self.address)
+                failure = self._unreachable(str(error) or type(error).__name__, error, wrong)
+                # Without a connection it was surely not handled. Who states a time waits for a name as well, as for
+                # that of a container that is about to start.
+                again = repeatable or isinstance(error, httpx.ConnectError)
+                again = again and (wrong is None or self.retry_for is not None)
             except httpx.InvalidURL as error:
                 raise InvalidPayload(f"{path[:100]!r} cannot be asked for ({error}): an id may be too long") from error
             except httpx.HTTPError as error:
@@ -132,8 +142,14 @@ class Connection:
             pause = max(_pause(attempt), _asked_to_wait(failure))
             if not again or attempt == self.retries or time.monotonic() + pause > began + self._patience():
                 raise failure
+            if self.waits is not None:
+                told, self.waits = self.waits, None
+                told(f"{failure.message.partition(';')[0]}; trying for {self._patience():g} seconds")
             await asyncio.sleep(pause)
         raise AssertionError("the loop above returns or raises")
+
+    def _connect_timeout(self) -> float:
+        return min(self.timeout, CONNECT_TIMEOUT)
 
     def _patience(self) -> float:
         """Seconds in which something is sent again."""
@@ -141,10 +157,11 @@ class Connection:
             return self.retry_for
         return RETRY_FOR if self.answered else FIRST_CONTACT
 
-    def _unreachable(self, reason: str, cause: Exception) -> LedgerError:
-        error = NodeUnreachable(
-            f"no node answers at {self.address} ({reason}); start one with: kledger up", url=self.address
-        )
+    def _unreachable(self, reason: str, cause: Exception, wrong: str | None = None) -> LedgerError:
+        if any(isinstance(each, ConnectionRefusedError) for each in _causes(cause)):
+            reason = "connection refused"
+        todo = wrong or f"({reason}); {_to_start(self.address)}"
+        error = NodeUnreachable(f"no node answers at {self.address} {todo}", url=self.address)
         error.__cause__ = cause
         return error
 
@@ -161,6 +178,38 @@ def _is_address(url: str) -> bool:
         return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
     except ValueError:  # brackets that do not close, a port beyond 65535
         return False
+
+
+def _causes(error: BaseException | None) -> Iterator[BaseException]:
+    while error is not None:
+        yield error
+        error = error.__cause__ or error.__context__
+
+
+def _wrong_address(error: Exception, address: str) -> str | None:
+    """What is wrong with the address itself, and what to do; None where a node may answer there a moment later."""
+    for each in _causes(error):
+        if isinstance(each, socket.gaierror) and each.errno == socket.EAI_NONAME:
+            return f"(nobody knows a host {urlsplit(address).hostname!r}); check the address"
+        if isinstance(each, ssl.SSLCertVerificationError):
+            return f"(its certificate is refused: {each.verify_message}); check the address and the certificate"
+        if isinstance(each, ssl.SSLError) and not isinstance(each, ssl.SSLEOFError):
+            plain = address.replace("https://", "http://", 1)
+            return f"(no TLS there); a node speaks plain HTTP where no proxy stands before it: try {plain}"
+    return None
+
+
+def _to_start(address: str) -> str:
+    """How to start a node at the address, or what to check where that is another machine's."""
+    parts = urlsplit(address)
+    if parts.hostname not in _LOOPBACK:
+        return "check the address, or start one with: kledger up, on that machine"
+    if parts.port is None:
+        return f"an address has a port, as {DEFAULT_URL} has; start one with: kledger up"
+    if address.rstrip("/") == DEFAULT_URL:
+        return "start one with: kledger up"
+    host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
+    return f"check the address, or start one with: kledger up --http {host}:{parts.port}"
 
 
 def _encode(body: object) -> bytes | None:

@@ -35,7 +35,8 @@ def error_of_body(status: int, body: bytes, url: str) -> LedgerError:
     if isinstance(document, dict) and isinstance(document.get("error"), dict):
         return error_of(document["error"])
     return ServiceFailed(
-        f"{url} answered with status {status} and no error of the ledger: is it a ledger's address?",
+        f"{url} answered with status {status} and no error of the ledger: check the address: "
+        "it is http://HOST:PORT of a node",
         status=status,
         body=body[:500].decode("utf-8", "replace"),
     )

@@ -20,6 +20,7 @@ _OPTIONS = {
 _ASK_AS = re.compile(r"ask as (?P<kind>[\w-]+):(?P<name>.+?), in the X-Ledger headers")
 _HEADER = re.compile(rf"x-ledger-(?P<name>{'|'.join(_OPTIONS)})", re.IGNORECASE)
 _PHRASES = (
+    ("check the address", "check the address, in KLEDGER_URL or --url"),
     ("send X-Ledger-User", "give --user ID"),
     ("named whole, as an entity, in X-Ledger-Scope", "named whole, as an entity, with --entity"),
     ("the request's address and headers have more than", "what was asked has more than"),

@@ -93,6 +93,8 @@ class Session:
         from kledger import LedgerClient
 
         client = LedgerClient(self.url, token=self._token())
+        if sys.stderr.isatty():  # a person sees why nothing happens yet
+            client.wire.connection.waits = _say
         return client.acting_as(**self._named(), scopes=self.further).in_language(language_of_terminal())
 
     @property
@@ -155,6 +157,11 @@ class Session:
         if self.as_json:
             _print_json({"error": {"code": error.code, "message": message, "details": advised_details(error.details)}})
         sys.stderr.write(f"error: {message} ({error.code})\n")  # click would write UTF-8 to an ASCII terminal
+
+
+def _say(line: str) -> None:
+    sys.stderr.write(f"{line}\n")
+    sys.stderr.flush()
 
 
 def _warnings(document: Any) -> Iterator[str]:

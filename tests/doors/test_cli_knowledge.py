@@ -323,7 +323,7 @@ def test_an_id_that_cannot_be_a_scope_is_an_error_and_not_a_crash(node: Scripted
 def test_without_a_node_every_command_exits_with_three_and_says_what_to_do() -> None:
     ran = kledger("search", "q", "--url", "http://127.0.0.1:9")
     assert (ran.exit_code, ran.stdout) == (3, "")
-    assert "start one with: kledger up" in ran.stderr
+    assert "check the address, in KLEDGER_URL or --url, or start one with: kledger up --http 127.0.0.1:9" in ran.stderr
 
 
 def test_a_command_that_wrote_ends_when_every_view_has_it(node: ScriptedNode) -> None:

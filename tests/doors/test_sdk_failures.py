@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import socket
+import ssl
 import time
 from collections.abc import Iterator
 from typing import Any
 
+import httpx
 import pytest
 
 from kledger import AsyncLedgerClient, LedgerClient
 from kledger.client import connection
 from kledger.client.refusals import BY_CODE
+from kledger.client.wire import Wire
 from kledger.contract.errors import (
     BrokerUnavailable,
     InvalidPayload,
@@ -167,6 +170,81 @@ def test_where_no_node_runs_the_error_says_how_to_start_one(node: ScriptedNode, 
     ):
         ledger.search("q")
     assert nobody in caught.value.message
+    assert nobody.removeprefix("http://") in caught.value.message.partition("kledger up --http ")[2]
+
+
+@pytest.mark.parametrize(
+    ("failure", "url", "said"),
+    [
+        (
+            socket.gaierror(socket.EAI_NONAME, "Name or service not known"),
+            "http://legder.example:8420",
+            "(nobody knows a host 'legder.example'); check the address",
+        ),
+        (
+            ssl.SSLError(1, "[SSL: WRONG_VERSION_NUMBER] wrong version number"),
+            "https://127.0.0.1:8420",
+            "try http://127.0.0.1:8420",
+        ),
+    ],
+)
+async def test_an_address_at_which_nothing_will_answer_is_told_at_once(failure: OSError, url: str, said: str) -> None:
+    asked = 0
+
+    def nothing(_: httpx.Request) -> httpx.Response:
+        nonlocal asked
+        asked += 1
+        raise httpx.ConnectError(str(failure)) from failure
+
+    def client(**more: Any) -> AsyncLedgerClient:
+        http = httpx.AsyncClient(base_url=url, transport=httpx.MockTransport(nothing))
+        return AsyncLedgerClient.over(Wire(connection.Connection(url, http=http, **more)))
+
+    async with client() as ledger:
+        with pytest.raises(NodeUnreachable) as caught:
+            await ledger.get("k-1")
+    assert said in caught.value.message
+    assert "kledger up" not in caught.value.message
+    assert asked == 1
+    async with client(retry_for=30.0, retries=1) as ledger:  # the time is stated: a container's name comes with it
+        with pytest.raises(NodeUnreachable):
+            await ledger.get("k-1")
+    assert asked == 3
+
+
+async def test_an_address_that_takes_no_connection_is_given_up_in_seconds() -> None:
+    assert connection.Connection("http://127.0.0.1:1", timeout=600.0)._client().timeout.connect == 5.0
+    assert connection.Connection("http://127.0.0.1:1", timeout=0.5)._client().timeout.connect == 0.5
+
+
+@pytest.mark.parametrize(
+    ("url", "todo"),
+    [
+        ("http://127.0.0.1:8420", "; start one with: kledger up"),
+        ("http://localhost:8422", "; check the address, or start one with: kledger up --http localhost:8422"),
+        ("http://[::1]:8422/", "; check the address, or start one with: kledger up --http [::1]:8422"),
+        ("http://127.0.0.1", "; an address has a port, as http://127.0.0.1:8420 has; start one with: kledger up"),
+        ("http://10.0.0.7:8420", "; check the address, or start one with: kledger up, on that machine"),
+    ],
+)
+async def test_where_nothing_answers_the_error_says_what_to_do_about_that_address(url: str, todo: str) -> None:
+    def nothing(_: httpx.Request) -> httpx.Response:
+        raise httpx.ConnectError("no") from ConnectionRefusedError()
+
+    http = httpx.AsyncClient(base_url=url, transport=httpx.MockTransport(nothing))
+    async with AsyncLedgerClient.over(Wire(connection.Connection(url, retries=0, http=http))) as ledger:
+        with pytest.raises(NodeUnreachable) as caught:
+            await ledger.get("k-1")
+    assert caught.value.message == f"no node answers at {url} (connection refused){todo}"
+
+
+async def test_who_waits_is_told_once_for_what(nobody: str) -> None:
+    told: list[str] = []
+    async with AsyncLedgerClient(nobody, retries=2) as ledger:
+        ledger.wire.connection.waits = told.append
+        with pytest.raises(NodeUnreachable):
+            await ledger.get("k-1")
+    assert told == [f"no node answers at {nobody} (connection refused); trying for 3 seconds"]
 
 
 @pytest.mark.parametrize("url", ["ftp://127.0.0.1:1", "http://[::1", "not an address", "http://127.0.0.1:99999"])
