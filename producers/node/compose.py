@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import fcntl
 import os
 import signal
 import socket
@@ -27,7 +26,7 @@ import uvloop
 
 from consumers.app import create_app as create_consumer
 from consumers.reactors.lives import LifeKeeper
-from kledger.contract.errors import DataDirectoryInUse, LedgerError, NodeMisconfigured
+from kledger.contract.errors import LedgerError
 from kledger.contract.language import language_of_node
 from kledger.contract.words import NodeRole
 from ledger.broker.access import BrokerAccess
@@ -49,7 +48,7 @@ from producers.access.limits import limits_from_environment
 from producers.access.opening import LOOPBACK, analysts_of, tokens_for
 from producers.http.app import create_app
 from producers.http.connections import bounded
-from producers.node.address import NodeAddress, host_and_port
+from producers.node.address import DATA, HTTP, LOCK, NodeAddress, cannot_listen, host_and_port, reserved, take
 from producers.node.archiving import Archiving, segment_events_from_environment
 from producers.node.embedding_metrics import EmbeddingMetrics
 from producers.node.eraser import Eraser
@@ -97,8 +96,8 @@ _LOG_EVERY_SECONDS = 2.0
 class NodeSettings:
     """Settings of `kledger up`. `nats` and `qdrant` are URLs of outside servers; `quack` is a port, 0 for any."""
 
-    data: Path = Path(".kledger")
-    http: str = "127.0.0.1:8420"
+    data: Path = DATA
+    http: str = HTTP
     nats: str | None = None
     qdrant: str | None = None
     quack: int | None = 0
@@ -167,6 +166,7 @@ async def node(settings: NodeSettings, ending: Callable[[], bool] = lambda: Fals
         stack.enter_context(private_files())
         stack.enter_context(_only_node_on(settings.data))
         tokens = tokens_for(settings.data, host)
+        sock = stack.enter_context(reserved(host, port))
         stack.enter_context(traced(version("knowledge-ledger")))
         access, broker_trouble = await _broker(settings, stack, ending)
         await ensure_stream(access, replicas=settings.replicas)
@@ -259,7 +259,7 @@ async def node(settings: NodeSettings, ending: Callable[[], bool] = lambda: Fals
             access, loops, operator.status, version("knowledge-ledger"), org=settings.org, reactors=reactors
         )
         await stack.enter_async_context(consumer)
-        address = await stack.enter_async_context(_http(desk, host, port, tokens))
+        address = await stack.enter_async_context(_http(desk, sock, tokens))
         await _until_ready(operator, ending)
         yield NodeAddress(address, access.url, files.address.port if files.address else None, view.position)
 
@@ -320,8 +320,9 @@ async def _vector_settings(settings: NodeSettings, access: BrokerAccess) -> Sett
 
 
 @asynccontextmanager
-async def _http(desk: Desk, host: str, port: int, tokens: TokenBook) -> AsyncIterator[str]:
+async def _http(desk: Desk, sock: socket.socket, tokens: TokenBook) -> AsyncIterator[str]:
     """Serve the HTTP interface; requests in progress are answered before the context ends."""
+    host, port = sock.getsockname()[:2]
     limits = limits_from_environment()
     app = create_app(desk, on_loopback=host in LOOPBACK, tokens=tokens, limits=limits)
     config = uvicorn.Config(
@@ -339,13 +340,9 @@ async def _http(desk: Desk, host: str, port: int, tokens: TokenBook) -> AsyncIte
         timeout_graceful_shutdown=_DRAIN_SECONDS,
     )
     try:
-        family = socket.AF_INET6 if ":" in host else socket.AF_INET
-        sock = socket.create_server((host, port), family=family, backlog=config.backlog)
-    except OSError as error:
-        raise NodeMisconfigured(
-            f"the node cannot listen on {host}:{port} ({error.strerror or error}): is another node running "
-            "there? Choose another address with --http"
-        ) from error
+        sock.listen(config.backlog)
+    except OSError as error:  # somebody listened there meanwhile
+        raise cannot_listen(host, port, error) from error
     server = uvicorn.Server(config)
     serving = asyncio.create_task(server._serve([sock]), name="http")  # `serve` would handle signals, as the node does
     try:
@@ -353,7 +350,7 @@ async def _http(desk: Desk, host: str, port: int, tokens: TokenBook) -> AsyncIte
             if serving.done():
                 serving.result()
             await asyncio.sleep(0.005)
-        yield "{}:{}".format(*sock.getsockname()[:2])
+        yield f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
     finally:
         app.state.pages.close()  # streams that would not end by themselves
         server.should_exit = True
@@ -365,16 +362,8 @@ async def _http(desk: Desk, host: str, port: int, tokens: TokenBook) -> AsyncIte
 def _only_node_on(data: Path) -> Iterator[None]:
     """Lock the data directory. Raises DataDirectoryInUse when another node holds it."""
     prepare_data_directory(data)
-    with (data / "node.lock").open("a+") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            file.seek(0)
-            holder = file.read(20).strip()
-            raise DataDirectoryInUse(
-                f"another node runs on {data.resolve()}{f' (process {holder})' if holder.isdecimal() else ''}: "
-                "stop it, or choose another directory with --data"
-            ) from error
+    with (data / LOCK).open("a+") as file:
+        take(file, data)
         with contextlib.suppress(OSError):  # a full disk must not keep a node from starting
             file.truncate(0)
             file.write(f"{os.getpid()}\n")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
+import socket
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -282,5 +284,28 @@ def test_up_runs_a_node_with_what_was_stated_and_exits_as_it_does(
         return 1
 
     monkeypatch.setitem(sys.modules, "producers.node.compose", SimpleNamespace(NodeSettings=dict, run=run))
+    monkeypatch.setattr("producers.node.address.check_free", lambda *_: None)  # another node may run here
     assert kledger("up", *arguments).exit_code == 1
     assert ran_with == [settings]
+
+
+def test_a_taken_port_and_directory_are_said_before_a_node_is_loaded(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setitem(sys.modules, "producers.node.compose", None)  # loading it raises
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = other.getsockname()[1]
+        ran = kledger("up", "--data", str(tmp_path / "new"), "--http", f"127.0.0.1:{port}")
+    assert (ran.exit_code, ran.stdout) == (1, "")
+    assert f"the node cannot listen on 127.0.0.1:{port} (Address already in use). Is another node" in ran.stderr
+    assert "Choose another address with --http" in ran.stderr
+    assert not (tmp_path / "new").exists()
+    with (tmp_path / "node.lock").open("a+") as lock:
+        lock.write("7\n")
+        lock.flush()
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        ran = kledger("up", "--data", str(tmp_path), "--http", "127.0.0.1:0")
+    assert (ran.exit_code, ran.stdout) == (1, "")
+    assert (
+        f"another node runs on {tmp_path} (process 7): stop it, or choose another directory with --data" in ran.stderr
+    )

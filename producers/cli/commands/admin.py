@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 import typer
 from rich.console import Group, RenderableType
 
+from kledger.contract.errors import LedgerError
 from kledger.contract.words import NodeRole
 from ledger.runtime.gc_tuning import collect_seldom
 from producers.cli import reading
@@ -19,7 +20,7 @@ from producers.cli.progress import bar
 from producers.cli.query_files import Format, format_of
 from producers.cli.result_files import Force, check_file, is_stdout, put
 from producers.cli.screen import Result, equality, exact, facts, plain, short_time, table, words
-from producers.cli.session import AUDIT, NODE, WRITTEN, Answer, Session, as_operator
+from producers.cli.session import AUDIT, FAILED, NODE, WRITTEN, Answer, Session, as_operator
 from producers.operations.admin.table_files import FileForm, encoded, is_number
 
 if TYPE_CHECKING:
@@ -307,6 +308,13 @@ def up(
 
     Example: kledger up --data ./ledger-data --http 127.0.0.1:8420
     """
+    from producers.node.address import DATA, HTTP, check_free
+
+    try:
+        check_free(data or DATA, http or HTTP)
+    except LedgerError as error:
+        sys.stderr.write(f"kledger: {error.message} ({error.code})\n")
+        raise typer.Exit(FAILED) from error
     collect_seldom()  # while modules load as well: as often as by default it takes a fifth of the start
     from producers.node.compose import NodeSettings, run
 
