@@ -43,7 +43,8 @@ def check_mark(kept: bytes | None, master: bytes) -> None:
     if kept != mark_of(master):
         raise WrongMasterKey(
             "the keys of this ledger were made under another master key: start the node with that one, in "
-            "KLEDGER_MASTER_KEY or the file that KLEDGER_MASTER_KEY_FILE names"
+            "KLEDGER_MASTER_KEY, in the file that KLEDGER_MASTER_KEY_FILE names, or, where neither is set, in "
+            "keys/master.key of the data directory"
         )
 
 

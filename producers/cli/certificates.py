@@ -51,5 +51,7 @@ def read_document(file: Path) -> Any:
 
     try:
         return orjson.loads(file.read_bytes())
-    except (OSError, ValueError) as error:
-        raise InvalidPayload(f"{file} cannot be read as JSON: {error}", errors=[]) from error
+    except OSError as error:
+        raise InvalidPayload(f"{file} cannot be read: {error.strerror}", errors=[]) from error
+    except ValueError as error:
+        raise InvalidPayload(f"{file} is not JSON: {error}", errors=[]) from error

@@ -181,8 +181,9 @@ def _token_in(file: Path) -> str:
     try:
         return file.read_text("utf-8").strip()
     except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is no text"
         raise Unauthenticated(
-            f"the token file {file} cannot be read ({type(error).__name__}): check its name"
+            f"the token file {file} cannot be read ({reason}): check its name, in --token-file or KLEDGER_TOKEN_FILE"
         ) from error
 
 

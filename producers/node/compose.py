@@ -15,7 +15,7 @@ import sys
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
@@ -110,6 +110,7 @@ class NodeSettings:
 
 def run(settings: NodeSettings) -> int:
     """Run a node until SIGTERM or SIGINT; 0 after a clean stop, 1 when it could not start."""
+    settings = replace(settings, data=settings.data.resolve())  # what it says of its files holds in every folder
     if settings.log_level is not None:
         os.environ[VARIABLE] = settings.log_level  # inherited by the processes that the node starts
     try:
@@ -138,12 +139,12 @@ async def _run(settings: NodeSettings) -> None:
         collect_seldom()
         sys.stdout.write(
             f"kledger is ready: http://{address.http} · page http://{address.http}{HOME}"
-            f" · nats {address.nats} · data {settings.data.resolve()}"
+            f" · nats {address.nats} · data {settings.data}"
             + (f" · quack port {address.quack}" if address.quack else "")
             + "\n"
         )
         sys.stdout.flush()
-        about: JsonObject = {"http": address.http, "nats": address.nats, "data": str(settings.data.resolve())}
+        about: JsonObject = {"http": address.http, "nats": address.nats, "data": str(settings.data)}
         about |= {"seconds": round(time.monotonic() - began, 3), "version": version("knowledge-ledger")}
         log.info("ready", **about, position=address.position)
         await stopping.wait()

@@ -25,7 +25,7 @@ import duckdb
 from duckdb.func import FunctionNullHandling
 from duckdb.sqltypes import BOOLEAN, VARCHAR
 
-from kledger.contract.errors import IllegalQuery, ServiceFailed
+from kledger.contract.errors import IllegalQuery, NodeMisconfigured, ServiceFailed
 from projections.analysts.quack_sessions import Admits, Sessions
 from projections.analysts.sql import REFUSAL
 from projections.analysts.statement_guard import guard_later
@@ -142,7 +142,7 @@ def serve(
 
     Port 0 takes a free one; without a token a random one is made. Only loopback: the protocol is plain
     HTTP, so other machines need a TLS proxy. Raises IllegalQuery for another host, ServiceFailed when the instance is
-    not prepared or the port is taken.
+    not prepared, NodeMisconfigured when the port is taken.
     """
     if host not in _LOOPBACK:
         raise IllegalQuery(
@@ -203,8 +203,10 @@ def _free_port(host: str, wanted: int) -> int:
         with suppress(OSError):
             if wanted and not _listens(host, wanted):
                 return _bound(host, wanted, socket.SO_REUSEPORT)
-        raise ServiceFailed(
-            f"cannot serve Quack on {host}:{wanted}, the port is not free: choose another ({error})", port=wanted
+        raise NodeMisconfigured(
+            f"the node cannot serve Quack on {host}:{wanted} ({error.strerror}): choose another port with "
+            "--quack PORT, or leave it out for a free one",
+            port=wanted,
         ) from error
 
 

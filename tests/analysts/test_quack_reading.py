@@ -14,7 +14,7 @@ import duckdb
 import pyarrow as pa
 import pytest
 
-from kledger.contract.errors import IllegalQuery, ServiceFailed
+from kledger.contract.errors import IllegalQuery, NodeMisconfigured, ServiceFailed
 from projections.analysts.quack import QuackAddress, load_extensions, prepare, serve, stop
 from projections.analysts.sql import answer_to, sql_read_only
 from tests.patience import PATIENCE
@@ -181,7 +181,7 @@ def test_a_view_is_served_on_loopback_only(view: duckdb.DuckDBPyConnection) -> N
 def test_a_taken_port_is_named(view: duckdb.DuckDBPyConnection, tmp_path: Path) -> None:
     other = open_view(tmp_path / "other.duckdb")
     address = serve(other)
-    with pytest.raises(ServiceFailed, match=str(address.port)):
+    with pytest.raises(NodeMisconfigured, match=rf":{address.port} \(Address already in use\): choose .* --quack PORT"):
         serve(view, port=address.port)
     stop(other, address)
     other.close()

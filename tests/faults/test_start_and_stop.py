@@ -68,6 +68,12 @@ def test_an_address_that_makes_no_sense_is_refused_with_what_to_write(
     assert said in refused(tmp_path / "data", http, *more)
 
 
+def test_a_node_says_where_a_file_is_though_its_directory_was_named_from_where_it_started(tmp_path: Path) -> None:
+    with running(Path(os.path.relpath(tmp_path / "data"))) as node, node.client() as ledger:
+        ledger.save("Close the shutters", "At dusk.", ["plan"], scopes=["public"])
+        assert Path(result_of(ledger, "snapshot")["file"]).parent == tmp_path / "data" / "snapshots"
+
+
 def test_a_node_ends_well_though_its_broker_has_just_been_killed(tmp_path: Path) -> None:
     with running(tmp_path / "data") as node:
         with node.client() as ledger:

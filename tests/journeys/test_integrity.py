@@ -76,6 +76,11 @@ def test_a_proof_is_checked_with_the_public_key_and_no_node(stopped: Path) -> No
     assert (code, [bool(event["fault"]) for event in told["events"]]) == (1, [False, True, False])
     (stopped / "no proof.json").write_text("{")
     assert kledger("check-proof", stopped / "no proof.json")[0] == 2
+    code, told = kledger("check-proof", stopped / "elsewhere.json")
+    assert (code, told["error"]["message"]) == (
+        2,
+        f"{stopped / 'elsewhere.json'} cannot be read: No such file or directory",
+    )
 
 
 def test_an_audit_finds_a_changed_byte_and_brings_the_event_back_from_a_backup(stopped: Path, tmp_path: Path) -> None:
