@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from typing import Annotated
 
 import typer
@@ -11,6 +13,7 @@ from ledger.runtime.private import private_files
 from producers.cli.command_files import CommandsOfFiles
 from producers.cli.encoding import degrade
 from producers.cli.session import EXIT_CODES
+from producers.cli.variables import mistyped
 
 app = typer.Typer(
     name="kledger",
@@ -39,6 +42,8 @@ def every_command(
     ] = False,
 ) -> None:
     """Knowledge Ledger: what agents know, where it came from, and what became of it."""
+    for line in mistyped(os.environ):
+        sys.stderr.write(f"warning: {line}\n")
 
 
 def main() -> None:

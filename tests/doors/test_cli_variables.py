@@ -1,0 +1,68 @@
+"""Is a mistyped variable of the environment pointed out?"""
+
+from __future__ import annotations
+
+import re
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+from pydantic import AliasChoices
+from pydantic_settings import BaseSettings
+
+from producers.cli import variables
+from producers.cli.variables import NAMES, PREFIX, mistyped
+from tests.doors.scripted_node import commanded_node
+from tests.doors.test_cli_knowledge import kledger
+
+ROOT = Path(__file__).parents[2]
+PACKAGES = ("kledger", "ledger", "producers", "consumers", "projections")
+STREAMS = {"KLEDGER_EMBEDDINGS", "KLEDGER_PARKED"}
+
+
+def test_the_names_are_those_that_the_product_reads() -> None:
+    stated: set[str] = set()
+    for package in PACKAGES:
+        for file in (ROOT / package).rglob("*.py"):
+            text = file.read_text("utf-8")
+            stated |= set(re.findall(r'"(KLEDGER_[A-Z0-9_]*[A-Z0-9])"', text))
+            if "SettingsConfigDict" in text:
+                import_module(".".join(file.relative_to(ROOT).with_suffix("").parts))
+    for kind in BaseSettings.__subclasses__():
+        if kind.__module__.split(".")[0] in PACKAGES:
+            stated |= names_of(kind)
+    stated |= {f"{PREFIX}{kind}" for kind in ("USER", "AGENT", "PROJECT", "TEAM", "ORG")}
+    assert stated - STREAMS == NAMES
+
+
+def names_of(kind: type[BaseSettings]) -> set[str]:
+    found: set[str] = set()
+    for name, field in kind.model_fields.items():
+        alias = field.validation_alias
+        if alias is None:
+            found.add(f"{kind.model_config.get('env_prefix')}{name.upper()}")
+        else:
+            found |= {str(each) for each in (alias.choices if isinstance(alias, AliasChoices) else [alias])}
+    return {name for name in found if name.startswith(PREFIX)}
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [("KLEDGER_ULR", "URL"), ("KLEDGER_USR", "USER"), ("KLEDGER_MODLE", "MODEL"), ("KLEDGER_TOKENS", "TOKEN")],
+)
+def test_a_name_that_is_nearly_one_of_them_is_pointed_out(typed: str, meant: str) -> None:
+    assert list(mistyped([typed, "PATH"])) == [f"nothing reads {typed}: is {PREFIX}{meant} meant?"]
+
+
+def test_a_name_of_ones_own_and_every_name_that_is_read_are_left_alone() -> None:
+    assert not list(mistyped([*NAMES, "KLEDGER_HOME", "KLEDGER_PORT", "KLEDGER_IMAGE", "KLEDGER_"]))
+
+
+def test_a_command_points_it_out_on_standard_error_and_does_its_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    with commanded_node(monkeypatch) as node:
+        monkeypatch.setenv("KLEDGER_USR", "ann")
+        node.says("GET /api/knowledge", {"results": [], "count": 0, "total": 0, "next": None, "position": 7})
+        ran = kledger("list", "--json")
+    assert ran.exit_code == 0
+    assert ran.stderr == "warning: nothing reads KLEDGER_USR: is KLEDGER_USER meant?\n"
+    assert variables.PREFIX not in ran.stdout
