@@ -11,7 +11,7 @@ from typing import Any
 from rich import box
 from rich.cells import cell_len
 from rich.console import Console, ConsoleOptions, RenderResult
-from rich.table import Table
+from rich.table import Column, Table
 from rich.text import Text
 
 WIDTH_WITHOUT_SCREEN = 120
@@ -19,6 +19,9 @@ NARROW = 100
 """Columns. A table of texts on a narrower screen would fill it with one row."""
 _READ = 16
 """Columns: the least width at which wrapped text is readable."""
+_FOLDED = 12
+"""Columns: the least width of a column of a table whose longest word is longer."""
+_BETWEEN = 3  # columns that the frame of a table takes beside each of its columns
 _MOMENT = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d\S*")
 # Saved text may hold escape sequences, which the terminal must not interpret.
 _CONTROLS = {code: "\N{REPLACEMENT CHARACTER}" for code in (*range(32), *range(0x7F, 0xA0)) if code not in (9, 10)}
@@ -78,12 +81,30 @@ def short_time(value: object) -> str:
 
 
 class _Table(Table):
-    """A table that never wraps a timestamp; other columns shrink instead."""
+    """A table that never wraps a timestamp; other columns shrink, and where one cannot be read each row is a list."""
 
     def add_row(self, *cells: Any, **how: Any) -> None:
         for column, cell in zip(self.columns, cells, strict=False):
             column.no_wrap = column.no_wrap or bool(_MOMENT.fullmatch(str(cell)))
         super().add_row(*cells, **how)
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        if not self.rows or sum(map(_least, self.columns)) + _BETWEEN * len(self.columns) <= options.max_width:
+            yield from super().__rich_console__(console, options)
+            return
+        names = [str(column.header) for column in self.columns]
+        yield Text("")
+        for row in zip(*(column.cells for column in self.columns), strict=True):
+            yield facts(*((name, cell) for name, cell in zip(names, row, strict=True) if str(cell)))
+            yield Text("")
+
+
+def _least(column: Column) -> int:
+    """The width that a column of a table needs."""
+    cells = [str(column.header), *map(str, column.cells)]
+    if column.no_wrap:
+        return max(cell_len(line) for cell in cells for line in (cell.splitlines() or [""]))
+    return min(max(cell_len(word) for cell in cells for word in (cell.split() or [""])), _FOLDED)
 
 
 def table(*headings: str, right: Iterable[str] = (), whole: Iterable[str] = ()) -> Table:

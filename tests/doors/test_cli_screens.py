@@ -76,6 +76,30 @@ def test_a_moment_stands_on_one_line_of_a_screen_of_80_columns(
         assert re.search(r"\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z", shown), shown
 
 
+def test_where_a_table_would_break_its_words_each_row_is_a_list(
+    node: ScriptedNode, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    recall: dict[str, Any] = {
+        "recall_id": f"recall-{'6' * 32}",
+        "time": "2026-03-05T12:00:00.123456Z",
+        "kind": "search",
+    }
+    recall |= {"actor": "agent:deployer", "query": "how do we call a branch", "of": 5}
+    node.says("GET /api/recalls", {"results": [recall, recall], "count": 2, "total": 2, "next": None, "position": 9})
+    session: dict[str, Any] = {"id": "sess-1", "owner": "agent:deployer", "status": "open", "messages": 6}
+    session |= {"opened_at": recall["time"], "last_at": recall["time"], "session_id": "sess-1"}
+    node.says("GET /api/sessions", {"results": [session], "count": 1, "total": 1, "next": None, "position": 9})
+    for columns, a_list in ((80, True), (200, False)):
+        monkeypatch.setenv("COLUMNS", str(columns))
+        for words in (["recalls"], ["session", "list"]):
+            shown = kledger(*words).stdout
+            assert "agent:deployer" in shown, shown
+            assert ("\n\n" in shown) is a_list, shown
+            assert all(cell_len(line.rstrip()) <= columns for line in shown.splitlines())
+        shown = kledger("recalls").stdout
+        assert shown.count(recall["recall_id"]) == shown.count("how do we call a branch") == 2
+
+
 def test_what_is_to_be_copied_is_one_line_on_any_screen(
     node: ScriptedNode, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
