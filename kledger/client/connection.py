@@ -262,7 +262,9 @@ def patience_of(stated: float | None) -> float | None:
     except ValueError:
         seconds = -1.0
     if not 0 <= seconds < float("inf"):
-        raise InvalidPayload(f"{text[:40]!r} is no number of seconds to try again for: write for example 30, or 0")
+        raise InvalidPayload(
+            f"{text[:40]!r} is no number of seconds to try again for ({RETRY_FOR_VARIABLE}): write for example 30, or 0"
+        )
     return seconds
 
 

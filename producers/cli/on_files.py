@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from kledger.contract.errors import LedgerError
+from kledger.contract.errors import InvalidPayload, LedgerError
 from producers.cli.session import FAILED, Session, files_named
 
 Data = Annotated[Path, typer.Option(envvar="KLEDGER_DATA", help="The data directory of the node.")]
@@ -26,3 +26,15 @@ def answering(as_json: bool) -> Iterator[Session]:
     except LedgerError as error:
         session.refuse(error)
         raise typer.Exit(FAILED) from error
+
+
+def require_node(data: Path, more: str = "") -> None:
+    """Raise InvalidPayload when `data` is no data directory of a node, as where its name is mistyped."""
+    from ledger.runtime.data_directory import is_data_directory
+
+    if not is_data_directory(data):
+        what = "no data of a node is in" if data.is_dir() else "there is no directory"
+        raise InvalidPayload(
+            f"{what} {data}: name the node's data directory, which kledger up tells, with --data{more}",
+            errors=[{"field": "data", "reason": "is no data directory of a node"}],
+        )

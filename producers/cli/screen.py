@@ -10,7 +10,7 @@ from typing import Any
 
 from rich import box
 from rich.cells import cell_len
-from rich.console import Console, ConsoleOptions, RenderResult
+from rich.console import Console, ConsoleOptions, Group, RenderResult
 from rich.table import Column, Table
 from rich.text import Text
 
@@ -176,6 +176,16 @@ def facts(*pairs: tuple[str, object]) -> Table:
     for name, value in pairs:
         grid.add_row(name, _shown(value))
     return grid
+
+
+def with_paths(pairs: Iterable[tuple[str, object]], paths: Iterable[tuple[str, object]]) -> Group:
+    """Names and values, and below them names and paths, which are to be copied: never broken."""
+    pairs, paths = list(pairs), list(paths)
+    width = max(len(name) for name, _ in (*pairs, *paths))
+    lines = [exact(f"{name.ljust(width)}  {plain(value)}") for name, value in paths]
+    for line in lines:
+        line.stylize("bold", 0, width)
+    return Group(facts(*((name.ljust(width), value) for name, value in pairs)), *lines)
 
 
 def _shown(value: object) -> Any:

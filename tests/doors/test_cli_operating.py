@@ -209,6 +209,16 @@ def test_snapshot_says_which_file(node: ScriptedNode) -> None:
     assert "/data/view-5.duckdb" in said(kledger("snapshot"))
 
 
+def test_a_path_that_a_job_names_is_one_line_on_any_screen(node: ScriptedNode, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    path = f"/{'a-long-name/' * 9}view-5"
+    runs(node, "snapshot", {"file": path, "position": 5, "bytes": 12345})
+    runs(node, "replay", {"into": path, "position": 5, "digest": "a1b2", "certificate": f"{path}.json"})
+    for words in (["snapshot"], ["replay", "--into", "a.duckdb"]):
+        lines = kledger(*words).stdout.splitlines()
+        assert any(line.rstrip().endswith(path) for line in lines), lines
+
+
 def test_a_job_that_fails_exits_with_one_and_its_error(node: ScriptedNode) -> None:
     job = {"id": "j-1", "kind": "verify", "total": 0, "rate": 0.0, "result": None, "done": 0}
     failure = {"code": "log_gap", "message": "positions 4 to 6 are missing", "details": {}}

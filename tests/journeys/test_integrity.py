@@ -146,6 +146,14 @@ def test_an_auditor_trusts_a_key_and_copied_checkpoints_and_no_running_code(stop
     assert (code, [one["kind"] for one in told["findings"]]) in ((1, ["missing"]), (1, ["cut_off"]))
 
 
+@pytest.mark.parametrize("words", [("audit",), ("key", "show"), ("key", "rotate")])
+def test_a_mistyped_data_directory_is_told_as_such(words: tuple[str, ...], tmp_path: Path) -> None:
+    code, told = kledger(*words, "--data", tmp_path / "kleger")
+    assert code != 0
+    assert told["error"]["message"].startswith(f"there is no directory {tmp_path / 'kleger'}: name the node's data")
+    assert not (tmp_path / "kleger").exists()
+
+
 def test_an_audit_that_cannot_run_says_why(tmp_path: Path) -> None:
     code, told = kledger("audit", "--data", tmp_path)
     assert (code, told["error"]["code"]) == (2, "not_certified")

@@ -19,7 +19,7 @@ from producers.cli.certificates import compared_certificates
 from producers.cli.progress import bar
 from producers.cli.query_files import Format, format_of
 from producers.cli.result_files import Force, check_file, is_stdout, put
-from producers.cli.screen import Result, equality, exact, facts, plain, short_time, table, words
+from producers.cli.screen import Result, equality, exact, facts, plain, short_time, table, with_paths, words
 from producers.cli.session import AUDIT, FAILED, NODE, WRITTEN, Answer, Session, as_operator
 from producers.operations.admin.table_files import FileForm, encoded, is_number
 
@@ -122,16 +122,18 @@ def rebuild(session: Session) -> Answer:
     """
     outcome = run_job(session, "rebuild")
     shown: list[RenderableType] = [
-        facts(
-            ("events", f"{outcome['events']:,} in {outcome['seconds']:.2f} s ({outcome['rate']:,.0f} a second)"),
-            ("position", f"{outcome['position']:,}"),
-            ("live", _digest(outcome["live"])),
-            ("rebuilt", _digest(outcome["rebuilt"])),
-            ("digests", equality(outcome["equal"])),
-            *_vectors(outcome),
-            *_damage(outcome),
-            ("swapped", "yes" if outcome["swapped"] else "no"),
-            ("certificate", outcome.get("certificate") or "none"),
+        with_paths(
+            (
+                ("events", f"{outcome['events']:,} in {outcome['seconds']:.2f} s ({outcome['rate']:,.0f} a second)"),
+                ("position", f"{outcome['position']:,}"),
+                ("live", _digest(outcome["live"])),
+                ("rebuilt", _digest(outcome["rebuilt"])),
+                ("digests", equality(outcome["equal"])),
+                *_vectors(outcome),
+                *_damage(outcome),
+                ("swapped", "yes" if outcome["swapped"] else "no"),
+            ),
+            [("certificate", outcome.get("certificate") or "none")],
         )
     ]
     return Answer(outcome, Group(*shown, *_differences(outcome)), ok=bool(outcome["equal"]))
@@ -178,11 +180,9 @@ def replay(
     Example: kledger replay --to 2026-03-05T12:00:00Z --into audit.duckdb
     """
     outcome = run_job(session, "replay", to=reading.moment(to), into=into.absolute())
-    shown = facts(
-        ("file", outcome["into"]), ("position", f"{outcome['position']:,}"), ("digest", _digest(outcome["digest"]))
-    )
-    shown.add_row("certificate", plain(outcome.get("certificate") or "none"))
-    return Answer(outcome, shown)
+    counts = (("position", f"{outcome['position']:,}"), ("digest", _digest(outcome["digest"])))
+    paths = (("file", outcome["into"]), ("certificate", outcome.get("certificate") or "none"))
+    return Answer(outcome, with_paths(counts, paths))
 
 
 def snapshot(session: Session) -> Answer:
@@ -191,9 +191,8 @@ def snapshot(session: Session) -> Answer:
     Example: kledger snapshot
     """
     outcome = run_job(session, "snapshot")
-    shown = facts(
-        ("file", outcome["file"]), ("position", f"{outcome['position']:,}"), ("bytes", f"{outcome['bytes']:,}")
-    )
+    counts = (("position", f"{outcome['position']:,}"), ("bytes", f"{outcome['bytes']:,}"))
+    shown = with_paths(counts, [("file", outcome["file"])])
     return Answer(outcome, shown)
 
 

@@ -22,7 +22,7 @@ from ledger.backup.address import SCHEME, is_in_store
 from ledger.runtime.whole_file import check_directory_place
 from producers.cli.commands import admin
 from producers.cli.progress import Bar, bar
-from producers.cli.screen import counted, facts, plain, words
+from producers.cli.screen import counted, facts, plain, with_paths, words
 from producers.cli.session import AUDIT, Answer, Session, as_operator
 
 if TYPE_CHECKING:  # their imports take a good part of the time of `kledger --help`
@@ -65,7 +65,7 @@ def backup(
         raise typer.BadParameter("the key is for --check", param_hint="--key")
     into = directory if is_in_store(directory) else str(Path(directory).absolute())
     outcome = admin.run_job(session, "backup", into=into)
-    shown = facts(
+    counts = (
         (
             "added",
             f"{counted(outcome['added'], 'event')} in {counted(outcome['files'], 'file')}, {outcome['seconds']:.2f} s",
@@ -77,9 +77,8 @@ def backup(
             "signed",
             f"up to position {outcome['signed']:,}" if outcome["signed"] else "not yet: the node signs as events come",
         ),
-        ("in", outcome["directory"]),
     )
-    return Answer(outcome, shown)
+    return Answer(outcome, with_paths(counts, [("in", outcome["directory"])]))
 
 
 def _check(where: str, key: str | None) -> Answer:

@@ -16,6 +16,7 @@ from ledger.runtime.whole_file import check_directory_place
 from producers.cli.certificates import read_document
 from producers.cli.commands.admin import run_job
 from producers.cli.commands.backup import repair
+from producers.cli.on_files import require_node
 from producers.cli.progress import bar
 from producers.cli.result_files import Force, check_file, is_stdout, put
 from producers.cli.screen import counted, facts, plain, short_time, table, words
@@ -196,6 +197,7 @@ def show_key(_session: Session, data: Data = Path(".kledger")) -> Answer:
     """
     from ledger.integrity.signing_keys import SigningKeys, public_keys
 
+    require_node(data)
     current = SigningKeys(data / "keys").current()
     keys = public_keys(data / "keys")
     document = {"current": current.id, "keys": {name: key.pem() for name, key in keys.items()}}
@@ -211,6 +213,7 @@ def rotate_key(_session: Session, data: Data = Path(".kledger")) -> Answer:
     """
     from ledger.integrity.signing_keys import SigningKeys
 
+    require_node(data)
     before, after = SigningKeys(data / "keys").rotate()
     document = {"old": before.id, "new": after.id, "key": after.pem()}
     return Answer(document, Group(facts(("old", before.id), ("new", after.id)), "", after.pem().rstrip()))
@@ -249,6 +252,8 @@ def _audit_files(data: Path, nats: str | None, checkpoints: list[Path], key: Pat
 
     from producers.operations.admin.auditing import audit_directory, read_key
 
+    if not data.is_dir():
+        require_node(data)
     # Stdout holds the answer alone; a broker that is started here logs to stderr.
     with bar("audit", None) as shown, contextlib.redirect_stdout(sys.stderr):
         trusted = None if key is None else read_key(key)

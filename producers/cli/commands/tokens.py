@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from kledger.contract.errors import InvalidPayload
 from kledger.contract.words import TokenRole
 from ledger.runtime.whole_file import check_directory_place
-from producers.cli.on_files import DEFAULT_DATA, Data, answering
+from producers.cli.on_files import DEFAULT_DATA, Data, answering, require_node
 from producers.cli.screen import exact, facts, plain, short_time, table, words
 from producers.cli.session import NODE, Answer, AsJson
 
@@ -56,7 +55,7 @@ def create(
     with answering(as_json) as session:
         check_directory_place(data)
         if not new:
-            _require_node(data, "; or give --new, for a node that has yet to start")
+            require_node(data, "; or give --new, for a node that has yet to start")
         named = {"user": user, "agent": agent, "project": project, "team": team, "org": org}
         bound = {kind: list(names or ()) for kind, names in named.items()}
         for each in map(check_entity, entity or ()):
@@ -86,7 +85,7 @@ def list_tokens(data: Data = DEFAULT_DATA, as_json: AsJson = False) -> None:
     from producers.access.tokens import read_records, tokens_file
 
     with answering(as_json) as session:
-        _require_node(data)
+        require_node(data)
         records = read_records(tokens_file(data))
         rows = table("id", "role", "bound to", "state", "expires", "name", whole=("id",))
         for record in records:
@@ -118,18 +117,6 @@ def revoke(
     with answering(as_json) as session:
         record = revoke_token(data, token_id)
         session.print_answer(Answer(_document(record), f"revoked {record.id} ({_entities(record)})"))
-
-
-def _require_node(data: Path, more: str = "") -> None:
-    """Raise InvalidPayload when `data` is no data directory: no node would know the token."""
-    from ledger.runtime.data_directory import is_data_directory
-
-    if not is_data_directory(data):
-        what = "no data of a node is in" if data.is_dir() else "there is no directory"
-        raise InvalidPayload(
-            f"{what} {data}: name the node's data directory, which kledger up tells, with --data{more}",
-            errors=[{"field": "data", "reason": "is no data directory of a node"}],
-        )
 
 
 def _first(role: TokenRole, data: Path) -> Any:

@@ -10,6 +10,7 @@ from rich.console import Group
 
 from kledger.contract.words import BulkAction
 from producers.cli import reading
+from producers.cli.advice import advised
 from producers.cli.commands import sharing
 from producers.cli.screen import counted, facts, plain, short_time, table
 from producers.cli.session import KNOWLEDGE, Answer, Session, as_caller
@@ -110,7 +111,11 @@ def _rest(unchanged: int, refused: int) -> str:
 
 def _not_done(results: Sequence[BulkResult]) -> list[str]:
     """A line for each item that has something to be said of it."""
-    return [f"{plain(each['id'])}: {plain(each['error']['message'])}" for each in results if each["error"] is not None]
+    return [
+        f"{plain(each['id'])}: {plain(advised(each['error']['message']))}"
+        for each in results
+        if each["error"] is not None
+    ]
 
 
 app = typer.Typer()
