@@ -226,3 +226,12 @@ def texts_in(statement: ast.AST) -> Iterator[str]:
             yield "".join(str(part.value) if isinstance(part, ast.Constant) else "user:ann" for part in node.values)
         elif isinstance(node, ast.Constant) and isinstance(node.value, str) and " " in node.value and node not in parts:
             yield node.value
+
+
+def test_what_a_bulk_says_of_an_item_names_the_options_of_the_command(node: ScriptedNode) -> None:
+    error = {"code": "unknown_knowledge", "message": "no item k: check the id and your identity headers"}
+    answer = {"done": 0, "unchanged": 0, "refused": 1, "bulk_id": None, "position": 9}
+    node.says("POST /api/knowledge/bulk", {**answer, "results": [{"id": "k", "state": "refused", "error": error}]})
+    shown = " ".join(kledger("bulk", "retire", "k").stdout.split())
+    assert "k: no item k: check the id and for whom you ask (--user, --agent" in shown
+    assert "headers" not in shown
