@@ -218,6 +218,8 @@ def beside_knowledge(ask: Callable[..., Any]) -> None:
     ask("POST", f"{G}/focus", {"description": "a document of ann"})
     ask("GET", G)
     ask("GET", "/api/goals/none")
+    ask("GET", "/api/goals", limit=3)
+    ask("GET", "/api/goals", limit=0)
     ask("GET", "/api/prompts")
     ask("GET", "/api/prompts/research")
     ask("GET", "/api/prompts/none")
