@@ -9,7 +9,7 @@ from pathlib import Path
 import duckdb
 import structlog
 
-from kledger.contract.errors import ServiceFailed
+from kledger.contract.errors import NodeMisconfigured, ServiceFailed
 from ledger.privacy.keyring import Keyring
 from projections.analysts import quack
 from projections.analysts.quack_sessions import Admits
@@ -143,7 +143,7 @@ class LiveFiles:
         for _ in range(_TRIES_FOR_THE_PORT):
             try:
                 self.serve(fresh)
-            except ServiceFailed:
+            except (NodeMisconfigured, ServiceFailed):  # the port is taken, or was just before
                 await asyncio.sleep(_CLOSES_WITHIN_SECONDS / _TRIES_FOR_THE_PORT)
             else:
                 return

@@ -39,6 +39,7 @@ READS = [
     "/api/memory/held",
     "/api/recall/startup",
     "/api/recall/startup?q=lamp",
+    "/api/goals",
     "/api/goals/light",
     "/api/resource",
     "/api/resource/notes/lamp",
