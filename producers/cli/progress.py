@@ -21,6 +21,8 @@ Wait = Annotated[
     typer.Option(min=0, max=3600, help="Seconds to wait, in the end, for every search to find it; 0: not at all."),
 ]
 SEARCHABLE_WITHIN = 120.0
+_MEASURED_SECONDS = 0.5
+"""Before this a rate says nothing: what was done before one looked may be all of it."""
 
 
 class Bar:
@@ -29,6 +31,8 @@ class Bar:
     def __init__(self, progress: Progress, task: TaskID) -> None:
         self._progress = progress
         self._task = task
+        self._first: tuple[float, int] | None = None
+        """When a count of this step was shown first, and that count."""
 
     def read(self, amount: int) -> None:
         """Move the bar to `amount` of its total; never back (requests may overtake each other)."""
@@ -37,10 +41,16 @@ class Bar:
 
     def at(self, count: int, *, total: int | None = None, rate: float | None = None) -> None:
         """Show how many things are done, and their rate a second (measured here when not given)."""
-        elapsed = self._progress.tasks[0].elapsed or 0.0
-        measured = rate if rate is not None else (count / elapsed if elapsed > 0 else 0.0)
+        if rate is None:
+            rate = self._measured(count)
         of = "" if total is None else f" of {total:,}"
-        self._progress.update(self._task, text=f"{count:,}{of}  {measured:,.0f}/s")
+        self._progress.update(self._task, text=f"{count:,}{of}" + ("" if rate is None else f"  {rate:,.0f}/s"))
+
+    def _measured(self, count: int) -> float | None:
+        """The rate since a count was shown first; None while that is too short ago."""
+        elapsed = self._progress.tasks[0].elapsed or 0.0
+        began, first = self._first = self._first or (elapsed, count)
+        return (count - first) / (elapsed - began) if elapsed - began >= _MEASURED_SECONDS else None
 
     def moved(self, done: int, total: int, rate: float | None = None) -> None:
         """Move the bar to `done` of `total` (0 while it is unknown), and show both."""
@@ -51,6 +61,7 @@ class Bar:
     def step(self, what: str) -> None:
         """Restart the bar for the next step."""
         self._progress.reset(self._task, description=what, total=None, text="")
+        self._first = None
 
     def span(self, total: int) -> None:
         """Set the total; 0 while it is unknown."""
