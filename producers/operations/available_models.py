@@ -24,6 +24,15 @@ class Models(Protocol):
         """The model for a task. Raises NotAvailable where there is none."""
 
 
+def is_set(models: Models, task: ModelTask) -> bool:
+    """Whether there is a model for a task."""
+    try:
+        models.named(task)
+    except NotAvailable:
+        return False
+    return True
+
+
 class Router(Protocol):
     """Picks the candidates that may answer a query."""
 

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, get_args
 
+import pytest
+
+from kledger.client.tools.arguments import ProfileChanges
+from kledger.contract.words import ProfileType
+from projections.views.profiles.content import CONTENTS
 from tests.mcp.mcp_door import McpDoor, mcp_door
 
 ITEM: dict[str, Any] = {"task": "Mend a pump", "content": "Replace the seal first.", "types": ["tool"]}
@@ -88,3 +93,10 @@ async def test_without_a_model_nothing_is_extracted_and_the_error_says_so() -> N
     async with mcp_door() as door:
         assert await door.refused("knowledge_extract", SCRIBE, text="I like tea.") == "not_available"
         assert await door.refused("knowledge_extract", SCRIBE) == "invalid_payload"
+
+
+@pytest.mark.parametrize("profile", get_args(ProfileType))
+def test_the_tool_names_every_field_of_a_memory(profile: ProfileType) -> None:
+    (_, field) = get_args(ProfileChanges)
+    fields = field.description.partition(f"Of {profile}: ")[2].partition(".")[0]
+    assert fields.split(", ") == [*CONTENTS[profile].model_fields]

@@ -5,11 +5,16 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from kledger import LedgerClient
+from ledger.sessions.head import Head
+from ledger.sessions.settings import SessionSettings
+from producers.operations.available_models import Models, ModelsElsewhere, NoModels
+from producers.operations.sessions.extracting import is_due, is_due_for_compaction
 from tests.journeys.running_node import caught_up, running, until
 from tests.openai_server import EmbeddingEndpoint, embedding_endpoint
 from tests.reactors.conftest import models
@@ -154,3 +159,15 @@ def test_nothing_for_a_while_is_kept_of_a_request_that_is_no_session(
     until(lambda: [each["status"] for each in extractions(op)] == ["completed"], "extraction ends")
     assert mei.list()["results"] == []
     assert "- mood: " not in endpoint.chat.asked[-1].text
+
+
+@pytest.mark.parametrize(("extract", "models"), [(True, NoModels()), (False, ModelsElsewhere())])
+def test_nothing_is_asked_beside_a_request_where_nothing_extracts(extract: bool, models: Models) -> None:
+    desk: Any = SimpleNamespace(sessions=SimpleNamespace(settings=SessionSettings(extract=extract)), models=models)
+    head = Head(opened=1, count=500, turns=250)
+    cut: Any = SimpleNamespace(left_out=[{"last": 490, "by": "budget"}])
+    assert not is_due(desk, head)
+    assert not is_due_for_compaction(desk, head, cut)
+    able: Any = SimpleNamespace(sessions=SimpleNamespace(settings=SessionSettings()), models=ModelsElsewhere())
+    assert is_due(able, head)
+    assert is_due_for_compaction(able, head, cut)

@@ -31,7 +31,7 @@ async def context(
     wanted = summaries_wanted(conversation, cut, store.settings) if cut.wanted >= 2 else []
     if wanted and able:
         store.spawn(ask_summaries(desk, session, wanted))
-    if is_due_for_compaction(store.settings, session.head, cut):
+    if is_due_for_compaction(desk, session.head, cut):
         store.spawn(ask_when_compacted(desk, session.key, cut))
     return {
         "session_id": session_id,

@@ -13,15 +13,14 @@ from dataclasses import replace
 
 import structlog
 
-from kledger.contract.errors import LedgerError, NotAvailable, VersionConflict
+from kledger.contract.errors import LedgerError, VersionConflict
 from ledger.event import Lineage, NewEvent
 from ledger.events.extraction import ExtractionRequested
 from ledger.named_ids import named_id
 from ledger.sessions.context import Context
 from ledger.sessions.head import Head
-from ledger.sessions.settings import SessionSettings
-from ledger.sessions.store import SessionStore
 from ledger.sessions.subjects import SessionKey
+from producers.operations.available_models import is_set
 from producers.operations.desk import Desk
 from producers.operations.publish import publish
 from producers.operations.sessions.whose import store_of
@@ -38,32 +37,36 @@ _DROPPED = ("window", "level 2", "level 3", "budget")
 _NAMESPACE = uuid.UUID("5b1d0c56-8f0b-5c0e-8a7b-3a1c0d7e9f21")
 
 
-def is_due(store: SessionStore, head: Head) -> bool:
+def may_extract(desk: Desk) -> bool:
+    """Whether sessions are offered to extraction, and a model is set for it."""
+    return store_of(desk).settings.extract and is_set(desk.models, "extract")
+
+
+def is_due(desk: Desk, head: Head) -> bool:
     """Whether the user has said so much since extraction was asked that it is asked again."""
-    return head.turns - head.asked_turns >= store.settings.turns
+    return head.turns - head.asked_turns >= store_of(desk).settings.turns and may_extract(desk)
 
 
-def is_due_for_compaction(settings: SessionSettings, head: Head, cut: Context) -> bool:
+def is_due_for_compaction(desk: Desk, head: Head, cut: Context) -> bool:
     """Whether a context is without the words of messages about which extraction was not asked.
 
     A segment of new messages at least: a small window drops words with each message.
     """
     dropped = max((group["last"] for group in cut.left_out if group["by"] in _DROPPED), default=0)
-    return dropped > head.asked and head.count - head.asked >= settings.segment
+    new = head.count - head.asked
+    return dropped > head.asked and new >= store_of(desk).settings.segment and may_extract(desk)
 
 
 async def ask_when_due(desk: Desk, key: SessionKey) -> None:
     """Ask extraction for an open session, beside the request that made it due. Raises nothing of ours: what is not
     asked now is asked by the next append."""
-    store = store_of(desk)
-    await _ask_beside(desk, key, lambda head: is_due(store, head))
+    await _ask_beside(desk, key, lambda head: is_due(desk, head))
 
 
 async def ask_when_compacted(desk: Desk, key: SessionKey, cut: Context) -> None:
     """Ask extraction for an open session, beside the context that drops words of it. Raises nothing of ours: what is
     not asked now is asked by the next context."""
-    settings = store_of(desk).settings
-    await _ask_beside(desk, key, lambda head: is_due_for_compaction(settings, head, cut))
+    await _ask_beside(desk, key, lambda head: is_due_for_compaction(desk, head, cut))
 
 
 async def _ask_beside(desk: Desk, key: SessionKey, due: Callable[[Head], bool]) -> None:
@@ -84,11 +87,7 @@ async def ask_extraction(desk: Desk, key: SessionKey, head: Head) -> Head:
     for it.
     """
     store = store_of(desk)
-    if head.asked >= head.count or not store.settings.extract:
-        return head
-    try:
-        desk.models.named("extract")
-    except NotAvailable:
+    if head.asked >= head.count or not may_extract(desk):
         return head
     try:
         messages = await store.last(key, head, min(MOST_ASKED, head.count - head.asked))

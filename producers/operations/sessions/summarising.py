@@ -13,7 +13,7 @@ from typing import Literal
 
 import structlog
 
-from kledger.contract.errors import LedgerError, NotAvailable, VersionConflict
+from kledger.contract.errors import LedgerError, VersionConflict
 from ledger.event import NewEvent
 from ledger.events.summary import SummaryRequested
 from ledger.named_ids import named_id
@@ -21,6 +21,7 @@ from ledger.sessions.context import Context, Conversation
 from ledger.sessions.settings import SessionSettings
 from ledger.sessions.subjects import SessionKey
 from ledger.sessions.summaries import segments_wanted, summary_id
+from producers.operations.available_models import is_set
 from producers.operations.desk import Desk
 from producers.operations.publish import publish
 from producers.operations.sessions.whose import Found, now_us
@@ -36,11 +37,7 @@ _NAMESPACE = uuid.UUID("a1f6d6de-5b7e-5c53-9a1e-0e9d4c3b2a10")
 
 def may_summarise(desk: Desk) -> bool:
     """Whether a model is set for summaries."""
-    try:
-        desk.models.named("summarise")
-    except NotAvailable:
-        return False
-    return True
+    return is_set(desk.models, "summarise")
 
 
 Wanted = tuple[Literal[2, 3], int, int]
