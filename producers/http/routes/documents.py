@@ -12,7 +12,7 @@ from kledger.contract.words import DocumentFilter
 from kledger.requests.documents import DocumentRequest
 from producers.http.answers import Json, ReadJson, documented
 from producers.http.forms import FORM, FormRoute
-from producers.http.parameters import Before, DocumentId, Fresh, From, Reason, Retry, Who
+from producers.http.parameters import Before, DocumentId, Fresh, From, Limit, Offset, Reason, Retry, Who
 from producers.http.routing import router as new_router
 from producers.operations.desk import Desk
 from producers.operations.documents import ingesting, reading, removing
@@ -43,8 +43,8 @@ def routes(desk: Desk) -> list[APIRouter]:
     async def list_documents(
         caller: Who,
         fresh: Fresh,
-        limit: Annotated[int, Query(ge=1, le=1_000)] = 10,
-        offset: Annotated[int, Query(ge=0, le=2**31)] = 0,
+        limit: Limit = 10,
+        offset: Offset = 0,
         before: Before = None,
         status: DocumentFilter = "active",
     ) -> Json:
@@ -58,7 +58,7 @@ def routes(desk: Desk) -> list[APIRouter]:
         document_id: DocumentId,
         fresh: Fresh,
         limit: Annotated[int, Query(ge=1, le=1_000, description="Of its chunks")] = 100,
-        offset: Annotated[int, Query(ge=0, le=2**31)] = 0,
+        offset: Offset = 0,
     ) -> Json:
         """One document: its sections, and its chunks in their order."""
         return ReadJson(

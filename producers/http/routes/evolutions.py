@@ -9,7 +9,7 @@ from fastapi import APIRouter, Query
 from kledger.answers.models import Decided, Evolution, EvolutionList
 from kledger.contract.words import EvolutionStatus
 from producers.http.answers import Json, ReadJson, documented
-from producers.http.parameters import Fresh, From, Reason, Retry, Who
+from producers.http.parameters import Fresh, From, Limit, Offset, Reason, Retry, Who
 from producers.http.routing import router as new_router
 from producers.operations.desk import Desk
 from producers.operations.models import evolutions, processes
@@ -32,8 +32,8 @@ def _reads(desk: Desk) -> APIRouter:
         fresh: Fresh,
         status: EvolutionStatus | None = None,
         item_id: Annotated[str | None, Query(max_length=1_000, description="Only those of this item")] = None,
-        limit: Annotated[int, Query(ge=1, le=1_000)] = 20,
-        offset: Annotated[int, Query(ge=0, le=2**31)] = 0,
+        limit: Limit = 20,
+        offset: Offset = 0,
     ) -> Json:
         """The evolutions that the caller asked for, newest first."""
         page = Page(status, item_id, limit, offset)

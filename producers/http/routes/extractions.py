@@ -10,15 +10,12 @@ from kledger.answers.models import Conflict, ConflictList, Extraction, Extractio
 from kledger.contract.words import ConflictStatus
 from kledger.requests.models import ExtractRequest, ResolveRequest
 from producers.http.answers import UNDER_WAY, Json, ReadJson, documented
-from producers.http.parameters import Fresh, From, Patience, Retry, Who
+from producers.http.parameters import Fresh, From, Limit, Offset, Patience, Retry, Who
 from producers.http.routing import router as new_router
 from producers.operations.desk import Desk
 from producers.operations.models import conflicts, extractions, processes
 from producers.operations.models.processes import PATIENCE
 from projections.views.processes.ask import Page
-
-Limit = Annotated[int, Query(ge=1, le=1_000)]
-Offset = Annotated[int, Query(ge=0, le=2**31)]
 
 
 def routes(desk: Desk) -> list[APIRouter]:

@@ -27,6 +27,8 @@ from producers.http.parameters import (
     Fresh,
     From,
     ItemId,
+    Limit,
+    Offset,
     Own,
     Owner,
     Read,
@@ -82,8 +84,8 @@ def routes(desk: Desk) -> list[APIRouter]:
         since: Annotated[datetime | None, Depends(_since)],
         until: Annotated[datetime | None, Depends(_until)],
         owner: Owner,
-        limit: Annotated[int, Query(ge=1, le=1_000)] = 10,
-        offset: Annotated[int, Query(ge=0, le=2**31)] = 0,
+        limit: Limit = 10,
+        offset: Offset = 0,
         status: ItemFilter = "active",
         concern: Annotated[
             MemoryConcern | None, Query(description="Only these: in conflict, promoted, or never recalled")
@@ -107,8 +109,8 @@ def routes(desk: Desk) -> list[APIRouter]:
         caller: Who,
         fresh: Fresh,
         status: HeldStatus = "held",
-        limit: Annotated[int, Query(ge=1, le=1_000)] = 20,
-        offset: Annotated[int, Query(ge=0, le=2**31)] = 0,
+        limit: Limit = 20,
+        offset: Offset = 0,
     ) -> Json:
         """What was said again although a person had retired or corrected it, as far as it is the caller's to decide."""
         wanted = WantedHeld(status, None, limit, offset)

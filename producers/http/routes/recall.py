@@ -21,6 +21,8 @@ from producers.http.parameters import (
     From,
     GoalId,
     InLanguage,
+    Limit,
+    Offset,
     Own,
     Owner,
     Retry,
@@ -113,8 +115,8 @@ def _recall(desk: Desk) -> APIRouter:
         caller: Who,
         fresh: Fresh,
         owner: Owner = None,
-        limit: Annotated[int, Query(ge=1, le=1_000)] = 20,
-        offset: Annotated[int, Query(ge=0, le=2**31)] = 0,
+        limit: Limit = 20,
+        offset: Offset = 0,
     ) -> Json:
         """The goals of the caller in brief, the one that was focused last first.
 

@@ -11,7 +11,7 @@ from kledger.answers.resources import Resource, ResourceHistory, ResourceList
 from kledger.contract.words import ResourceFilter
 from kledger.requests.resources import ResourceRequest
 from producers.http.answers import Json, ReadJson, documented
-from producers.http.parameters import AsOf, Before, Fresh, From, Reason, ResourceId, Retry, Who
+from producers.http.parameters import AsOf, Before, Fresh, From, Limit, Offset, Reason, ResourceId, Retry, Who
 from producers.http.routing import router as new_router
 from producers.operations.desk import Desk
 from producers.operations.resources import changes as resources
@@ -37,8 +37,8 @@ def routes(desk: Desk) -> list[APIRouter]:
         fresh: Fresh,
         as_of: AsOf,
         content_type: Annotated[str | None, Query(max_length=64, description="Such as code or credential")] = None,
-        limit: Annotated[int, Query(ge=1, le=1_000)] = 10,
-        offset: Annotated[int, Query(ge=0, le=2**31)] = 0,
+        limit: Limit = 10,
+        offset: Offset = 0,
         before: Before = None,
         status: ResourceFilter = "active",
     ) -> Json:

@@ -24,7 +24,7 @@ from kledger.contract.words import SessionFilter
 from kledger.requests.sessions import AppendRequest, ScratchpadRequest
 from producers.http.answers import Json, ReadJson, documented
 from producers.http.bodies import BatchRoute
-from producers.http.parameters import Fresh, From, Owner, RecordId, SessionId, Who
+from producers.http.parameters import Fresh, From, Limit, Offset, Owner, RecordId, SessionId, Who
 from producers.http.routing import router as new_router
 from producers.operations.desk import Desk
 from producers.operations.sessions import appending, closing, outcome, reading, scratchpad
@@ -33,7 +33,6 @@ from producers.operations.sessions import context as window
 After = Annotated[str | None, Query(max_length=MAX_ID, description="Messages after the one with this id")]
 MaxTokens = Annotated[int, Query(ge=LEAST_WINDOW, le=MOST_WINDOW, description="Tokens of the model's window")]
 ForModel = Annotated[str | None, Query(max_length=200, description="The model, by whose tokens is counted")]
-Limit = Annotated[int, Query(ge=1, le=1_000)]
 
 
 def routes(desk: Desk) -> list[APIRouter]:
@@ -62,7 +61,7 @@ def _sessions(desk: Desk) -> APIRouter:
         status: SessionFilter | None = None,
         owner: Owner = None,
         limit: Limit = 20,
-        offset: Annotated[int, Query(ge=0, le=2**31)] = 0,
+        offset: Offset = 0,
     ) -> Json:
         """The caller's sessions, the one that was opened or closed last first; by default those that have words.
 

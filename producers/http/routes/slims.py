@@ -10,7 +10,7 @@ from kledger.answers.slims import ReadSlim, Slim, SlimList
 from kledger.contract.words import SlimStatus
 from kledger.requests.slims import SlimRequest
 from producers.http.answers import UNDER_WAY, Json, ReadJson, documented
-from producers.http.parameters import Fresh, From, Patience, Reason, Retry, Who
+from producers.http.parameters import Fresh, From, Limit, Offset, Patience, Reason, Retry, Who
 from producers.http.routing import router as new_router
 from producers.operations.desk import Desk
 from producers.operations.models import processes, slims
@@ -47,8 +47,8 @@ def _asked(desk: Desk) -> APIRouter:
         caller: Who,
         fresh: Fresh,
         status: SlimStatus | None = None,
-        limit: Annotated[int, Query(ge=1, le=1_000)] = 20,
-        offset: Annotated[int, Query(ge=0, le=2**31)] = 0,
+        limit: Limit = 20,
+        offset: Offset = 0,
     ) -> Json:
         """The slims that the caller asked for, newest first, without their groups."""
         page = Page(status, limit=limit, offset=offset)
