@@ -251,7 +251,9 @@ async def test_an_append_that_makes_extraction_due_does_not_wait_until_it_is_ask
         await let.wait()
         return head
 
-    monkeypatch.setattr("producers.operations.sessions.extracting.ask_extraction", held)
+    extracting = "producers.operations.sessions.extracting"
+    monkeypatch.setattr(f"{extracting}.may_extract", lambda _desk: True)
+    monkeypatch.setattr(f"{extracting}.ask_extraction", held)
     async with asyncio.timeout(PATIENCE):
         await append(door, ALICE, "s1", *(f"m{n}" for n in range(20)))
         await begun.wait()
