@@ -112,7 +112,8 @@ def _as_value(stated: Any) -> Value:
 
 def _own(name: str, kind: str, sql: str, python: Callable[[Counted], Value], about: str = "") -> Column:
     """A column that every event states, and that is never carried over."""
-    nullable, different = name in ("valid_to", "valid_to_time", "trace_id", "message_id"), name == "event_id"
+    nullable = name in ("valid_to", "valid_to_time", "trace_id", "message_id")
+    different = name in ("id", "message_id", "event_id")
     value = EventValue(sql, lambda c, _: python(c))
     return Column(name, kind, about, every=value, nullable=nullable, carried=False, different=different)
 

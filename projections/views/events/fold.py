@@ -19,9 +19,10 @@ TABLES = f"""
 CREATE TABLE other_events (
     position BIGINT NOT NULL, time TIMESTAMPTZ NOT NULL, stream_time TIMESTAMPTZ NOT NULL,
     event_id VARCHAR {ALL_DIFFERENT} NOT NULL, type VARCHAR NOT NULL, version INTEGER NOT NULL,
-    org VARCHAR NOT NULL, entity VARCHAR NOT NULL, entity_id VARCHAR NOT NULL, actor VARCHAR NOT NULL,
-    trace_id VARCHAR, message_id VARCHAR, causation_id VARCHAR, correlation_id VARCHAR, traceparent VARCHAR,
-    source VARCHAR NOT NULL, data JSON {ALL_DIFFERENT} NOT NULL
+    org VARCHAR NOT NULL, entity VARCHAR NOT NULL, entity_id VARCHAR {ALL_DIFFERENT} NOT NULL,
+    actor VARCHAR NOT NULL, trace_id VARCHAR, message_id VARCHAR {ALL_DIFFERENT},
+    causation_id VARCHAR, correlation_id VARCHAR, traceparent VARCHAR, source VARCHAR NOT NULL,
+    data JSON {ALL_DIFFERENT} NOT NULL
 );
 COMMENT ON TABLE other_events IS 'Internal: the accepted events that are no recalls; read the view events';
 CREATE VIEW events AS FROM other_events UNION ALL {AS_EVENTS};

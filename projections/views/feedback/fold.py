@@ -15,16 +15,17 @@ from ledger.events.knowledge import KnowledgeConfirmed, KnowledgeRated
 from projections.fold_kit import late_compute as pc
 from projections.fold_kit.decisions import Counted
 from projections.fold_kit.recalls import counts
-from projections.fold_kit.sql_text import Moment, Value, among, insert, literal
+from projections.fold_kit.sql_text import ALL_DIFFERENT, Moment, Value, among, insert, literal
 from projections.fold_kit.workbench import Facts, Workbench, table_of
 from projections.views.knowledge.evidence import OPPOSING, SUPPORTING, counted_as
 
-TABLES = """
+TABLES = f"""
 CREATE TABLE feedback (
-    position BIGINT NOT NULL, time TIMESTAMPTZ NOT NULL, event_id VARCHAR NOT NULL, org VARCHAR NOT NULL,
-    knowledge_id VARCHAR NOT NULL, verdict VARCHAR NOT NULL, task VARCHAR, query VARCHAR, outcome VARCHAR,
-    reason VARCHAR, case_time VARCHAR, actor VARCHAR NOT NULL, trace_id VARCHAR, message_id VARCHAR,
-    credit VARCHAR NOT NULL
+    position BIGINT NOT NULL, time TIMESTAMPTZ NOT NULL, event_id VARCHAR {ALL_DIFFERENT} NOT NULL,
+    org VARCHAR NOT NULL, knowledge_id VARCHAR {ALL_DIFFERENT} NOT NULL, verdict VARCHAR NOT NULL,
+    task VARCHAR {ALL_DIFFERENT}, query VARCHAR {ALL_DIFFERENT}, outcome VARCHAR {ALL_DIFFERENT},
+    reason VARCHAR {ALL_DIFFERENT}, case_time VARCHAR, actor VARCHAR NOT NULL,
+    trace_id VARCHAR, message_id VARCHAR {ALL_DIFFERENT}, credit VARCHAR NOT NULL
 );
 COMMENT ON TABLE feedback IS 'Every case in which an item helped or harmed, or was confirmed';
 COMMENT ON COLUMN feedback.time IS 'When the log kept it';

@@ -100,9 +100,9 @@ VERSIONS = VersionedView(
     columns=(
         *OF_EVENT.values(),
         Column("types", "VARCHAR[]", "What it is: tool, plan, strategy, user_profile, …"),
-        Column("task", "VARCHAR", "In which situation it helps"),
+        Column("task", "VARCHAR", "In which situation it helps", different=True),
         Column("content", "VARCHAR", "What is known", different=True),
-        Column("tags", "JSON", "A JSON object of the author"),
+        Column("tags", "JSON", "A JSON object of the author", different=True),
         Column("scopes", "VARCHAR[]", "Who reads it"),
         Column("owner", "VARCHAR", "Who may change it, as kind:id"),
         Column("visibility", "VARCHAR", "Derived from scopes and ACL: private, shared, org or public", derived=_LABEL),

@@ -18,8 +18,8 @@ from projections.views.recalls.tables import as_links
 TABLES = f"""
 CREATE TABLE other_links (
     position BIGINT NOT NULL, time TIMESTAMPTZ NOT NULL, event_id VARCHAR {ALL_DIFFERENT} NOT NULL,
-    event_type VARCHAR NOT NULL, org VARCHAR NOT NULL, entity VARCHAR NOT NULL, entity_id VARCHAR NOT NULL,
-    relation VARCHAR NOT NULL, ref VARCHAR NOT NULL
+    event_type VARCHAR NOT NULL, org VARCHAR NOT NULL, entity VARCHAR NOT NULL,
+    entity_id VARCHAR {ALL_DIFFERENT} NOT NULL, relation VARCHAR NOT NULL, ref VARCHAR {ALL_DIFFERENT} NOT NULL
 );
 COMMENT ON TABLE other_links IS 'Internal: the links of events that are no recalls; read the view lineage';
 CREATE VIEW lineage AS FROM other_links UNION ALL {as_links(SERVING[RecallServed], SHOWN)};

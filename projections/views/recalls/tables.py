@@ -41,8 +41,8 @@ _RANK = "CASE WHEN item IS NOT NULL THEN n END::INTEGER"
 
 _COLUMNS = f"""
     position BIGINT NOT NULL, time TIMESTAMPTZ NOT NULL, stream_time TIMESTAMPTZ NOT NULL,
-    event_id VARCHAR {ALL_DIFFERENT} NOT NULL, org VARCHAR NOT NULL, entity_id VARCHAR NOT NULL,
-    actor VARCHAR NOT NULL, trace_id VARCHAR, message_id VARCHAR,
+    event_id VARCHAR {ALL_DIFFERENT} NOT NULL, org VARCHAR NOT NULL, entity_id VARCHAR {ALL_DIFFERENT} NOT NULL,
+    actor VARCHAR NOT NULL, trace_id VARCHAR, message_id VARCHAR {ALL_DIFFERENT},
     causation_id VARCHAR, correlation_id VARCHAR, traceparent VARCHAR, source VARCHAR NOT NULL"""
 
 TABLES = f"""
