@@ -21,7 +21,7 @@ from consumers.reactors.extracted import (
     pairs,
     usable_findings,
 )
-from consumers.reactors.said import words_of
+from consumers.reactors.said import with_verdicts, words_of
 from consumers.reactors.similar import similar_to
 from consumers.reactors.subscription import Request
 from consumers.reactors.work import ProcessState, Work
@@ -151,7 +151,7 @@ class Extracting:
         if within((await self._work.view.ask(places_of, [at])).get(at, NOTHING), "messages"):
             raise Erased(f"the messages of {process.id} were erased with the person they belonged to", id=process.id)
         named = [message for message in process.requested["messages"] if isinstance(message, dict)]
-        return await words_of(self._work, process, named)
+        return await with_verdicts(self._work, process, await words_of(self._work, process, named))
 
     async def _publish(
         self, request: Request, findings: list[Finding], held: Mapping[int, SaidAgain], judged: _Judged

@@ -40,6 +40,9 @@ They were said in a session. Beside the kinds above, find what matters for the n
 - follow_up: what somebody has yet to do, to answer or to come back to.
 - mood: how the person feels about the work or the answers.
 """
+_OF_A_VERDICT = """
+What stands in <item> is known already, and the message after it judges it: find what the message adds to it.
+"""
 
 
 class _Strict(BaseModel):
@@ -81,13 +84,20 @@ class Judgement(_Strict):
 def material(requested: JsonObject, messages: Sequence[JsonObject]) -> str:
     """The prompt text with the messages to find knowledge in."""
     parts = [
-        f'<message id="{message.get("id", "")}" role="{message.get("role", "user")}">\n{message.get("content", "")}\n'
-        "</message>"
+        f'{_item(message)}<message id="{message.get("id", "")}" role="{message.get("role", "user")}">\n'
+        f"{message.get('content', '')}\n</message>"
         for message in messages
     ]
     about = "" if requested["owner"].startswith("user:") else "\nNobody's profile is kept here: use another type.\n"
     about += _OF_A_SESSION if _session(requested) is not None else ""
+    about += _OF_A_VERDICT if any(message.get("item") for message in messages) else ""
     return f"These messages are a {requested['kind']}.{about}\n\n" + "\n".join(parts)
+
+
+def _item(message: JsonObject) -> str:
+    """The item that a message judges, before the message."""
+    item = message.get("item")
+    return f'<item id="{item["id"]}">\n{item["task"]}\n{item["content"]}\n</item>\n' if item else ""
 
 
 def _session(requested: JsonObject) -> str | None:

@@ -1,4 +1,4 @@
-"""Words of a session for a model: what messages that are named by their ids say, read where the words stand."""
+"""Words for a model that a request only names: what was said in a session, and verdicts with their items."""
 
 from __future__ import annotations
 
@@ -6,11 +6,14 @@ import asyncio
 from collections.abc import Sequence
 
 from consumers.reactors.work import Work
-from kledger.contract.errors import UnknownSession
+from kledger.contract.errors import Erased, UnknownSession
+from kledger.contract.scopes import Caller
 from ledger.event import JsonObject
 from ledger.sessions.store import SessionStore
 from ledger.sessions.subjects import SessionKey
 from ledger.sessions.words import Message
+from projections.views.feedback import ask as feedback
+from projections.views.knowledge import ask as knowledge
 from projections.views.processes.ask import Process
 
 MOST_CHARACTERS, OF_A_PROMPT = 8_000, 120_000
@@ -44,3 +47,42 @@ async def words_of(work: Work, process: Process, messages: Sequence[JsonObject])
         elif (message := there.get(str(each.get("id")))) is not None:
             said.append({"id": message.id, "role": message.role, "content": message.content[:most]})
     return said
+
+
+async def with_verdicts(work: Work, process: Process, messages: Sequence[JsonObject]) -> list[JsonObject]:
+    """Messages with what they say: those that name a verdict of the owner's have its words, and as `item` the item
+    that it judges, where the owner reads that by itself.
+
+    By a scope alone nobody proves that they read: of other items a model gets what was said of them, and no word.
+    Raises Erased when none of them is there any more.
+    """
+    named = [each for each in messages if "content" not in each and isinstance(each.get("verdict"), str)]
+    if not named:
+        return list(messages)
+    head = await work.ledger.head()
+    await work.view.wait_for(head.position)
+    ids = [str(each["verdict"]) for each in named]
+    cases = await work.view.ask(feedback.worded, work.org, process.owner, ids)
+    if not cases:
+        raise Erased(f"the verdicts that {process.id} is about are there no longer", id=process.id)
+    items: dict[str, JsonObject | None] = {}
+    said: list[JsonObject] = []
+    for each in messages:
+        if "content" in each:
+            said.append(each)
+        elif (case := cases.get(str(each.get("verdict")))) is not None:
+            about = case["knowledge_id"]
+            if about not in items:
+                items[about] = await work.view.ask(knowledge.item, work.org, Caller.seeing([process.owner]), about)
+            said.append({**each, "content": _case(case), "item": _item(items[about])})
+    return said
+
+
+def _case(case: JsonObject) -> str:
+    """A case in lines, under its verdict."""
+    words = [f"{word}: {case[word]}" for word in ("task", "query", "outcome", "reason") if case[word]]
+    return "\n".join((case["verdict"], *words))[:MOST_CHARACTERS]
+
+
+def _item(item: JsonObject | None) -> JsonObject | None:
+    return None if item is None else {name: str(item[name])[:MOST_CHARACTERS] for name in ("id", "task", "content")}

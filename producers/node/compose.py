@@ -71,6 +71,7 @@ from producers.operations.own_writes import Written
 from producers.operations.profiles.registration import keep_registered
 from producers.operations.publish import Tally, publish
 from producers.operations.recording import detail_days_from_environment, recorded_from_environment
+from producers.operations.reflection.asking import reflected_from_environment
 from producers.operations.sealing import SealingLedger
 from producers.web.addresses import HOME
 from projections.engine.own_threads import end_without_them
@@ -162,6 +163,7 @@ async def node(settings: NodeSettings, ending: Callable[[], bool] = lambda: Fals
     host, port = host_and_port(settings.http)
     language = language_of_node()
     recorded, lifetimes = recorded_from_environment(), lifetimes_from_environment()
+    reflected = reflected_from_environment()
     segment_events, recall_days = segment_events_from_environment(), detail_days_from_environment()
     async with AsyncExitStack() as stack:
         stack.enter_context(private_files())
@@ -236,7 +238,7 @@ async def node(settings: NodeSettings, ending: Callable[[], bool] = lambda: Fals
         desk = Desk(recalls, view, searcher, operator, settings.org, tally, parking, vault=vault, language=language)
         desk.recalls = recalls
         desk.recorded, desk.lifetimes, desk.sizes = recorded, lifetimes, NodeSizes(settings.data, view)
-        desk.sessions = sessions
+        desk.sessions, desk.reflected = sessions, reflected
         desk.held_at_start = Written(head, head if "vectors" in settings.roles else 0)
         reactors = await with_models(desk, view, searcher, feed, settings.roles, stack)
         keyring.when_forgotten(desk.recalled.forget)

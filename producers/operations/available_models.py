@@ -6,7 +6,7 @@ All other tasks are the reactors': an interface publishes a request and waits fo
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol, get_args
+from typing import Literal, Protocol, get_args
 
 from kledger.answers.models import ModelSet, ModelTried
 from kledger.contract.errors import NotAvailable
@@ -15,6 +15,9 @@ from kledger.contract.recall import Intent
 from kledger.contract.words import ModelTask, ModelWork
 from ledger.event import JsonObject
 from projections.search.asked_differently import Rewritten
+
+Reflected = Literal["task", "verdict"]
+"""After what extraction is asked by itself, where that is switched on."""
 
 
 class Models(Protocol):

@@ -22,7 +22,17 @@ from ledger.privacy.vault import Vault
 from ledger.sessions.store import SessionStore
 from ledger.stream import Ledger
 from producers.documents.places import Places
-from producers.operations.available_models import Intents, Models, NoModels, NoTiers, Reranker, Rewriter, Router, Tiers
+from producers.operations.available_models import (
+    Intents,
+    Models,
+    NoModels,
+    NoTiers,
+    Reflected,
+    Reranker,
+    Rewriter,
+    Router,
+    Tiers,
+)
 from producers.operations.gathered_recalls import GatheringLedger
 from producers.operations.kept_recalls import RecallCache
 from producers.operations.own_writes import NOTHING, Written
@@ -76,6 +86,8 @@ class Desk:
     """Head of the log when the node started: a read reflects it, or reports in `degraded` that it does not."""
     lifetimes: Mapping[str, int] = field(default_factory=lambda: LIFETIMES)
     """Seconds that short memories live, by kind."""
+    reflected: frozenset[Reflected] = frozenset()
+    """After what extraction is asked by itself."""
     sessions: SessionStore | None = None
     """Holds the words of sessions; without one, there are no sessions."""
     places: Places = field(default_factory=Places)

@@ -44,6 +44,7 @@ from producers.operations.models import evolutions
 from producers.operations.models.processes import PATIENCE
 from producers.operations.outcomes import ATTEMPTS
 from producers.operations.publish import lifted, publish
+from producers.operations.reflection.asking import ask_after_verdicts
 from producers.operations.stated_before import random_id
 from producers.operations.stating import revision_of
 from producers.operations.updated import WRITERS, updated_by
@@ -152,6 +153,7 @@ async def _updated(
             if judged.expects is None and not taken:
                 raise
             continue  # a rating may have come in between: the version decides, not the position
+        await ask_after_verdicts(desk, caller.agent, batch)
         kept = {
             part: KeptEvent(type=event.fact.name, event_id=event.id, position=at.position)
             for part, event, at in zip(left, batch, appended, strict=True)

@@ -32,6 +32,7 @@ from producers.operations.publish import (
     publish_judged,
     refuse_unkeepable,
 )
+from producers.operations.reflection.asking import MOST_ASKED, ask_after_verdicts
 from producers.operations.same_case import case_event_id
 from producers.operations.stated_before import events_of_key, refuse_extra, refuse_mismatch
 from producers.operations.updated import error_body
@@ -58,6 +59,7 @@ async def rate_many(
     may be appended, and sending the same again with the same key is safe.
     """
     documents, updated, position = request.feedback_list, 0, 0
+    stated: deque[NewEvent] = deque(maxlen=MOST_ASKED)
     judging = _Judging(desk, caller, lineage)
     if retry is not None:
         updated, position = await judging.look_back(retry, documents)
@@ -70,8 +72,10 @@ async def rate_many(
             known = [event.id for event in batch if event.id in judging.named]
             keeping.append(asyncio.create_task(_append(desk, batch, known)))
             updated += len(batch)
+            stated.extend(batch)
         while keeping:
             position = max(position, await keeping.popleft())
+        await ask_after_verdicts(desk, caller.agent, list(stated))
     finally:
         for task in keeping:  # nothing is sent after this function has ended
             task.cancel()

@@ -1,5 +1,6 @@
-"""Asking extraction about a session: at its close, every so many turns, and when a context drops words that were not
-offered yet; with the ids of the messages since then.
+"""Asking extraction about a session: at its close, every so many turns, when a context drops words that were not
+offered yet, and where it is switched on when the scratchpad has one more task as completed; with the ids of the
+messages since then.
 
 The log gets the ids and not the words: the reactor reads those where they stand. Ids of the requests follow from the
 session and the messages, so what is asked again, after a crash or by another node, is one request.
@@ -14,7 +15,8 @@ from dataclasses import replace
 import structlog
 
 from kledger.contract.errors import LedgerError, VersionConflict
-from ledger.event import Lineage, NewEvent
+from kledger.contract.words import ExtractionKind
+from ledger.event import JsonObject, Lineage, NewEvent
 from ledger.events.extraction import ExtractionRequested
 from ledger.named_ids import named_id
 from ledger.sessions.context import Context
@@ -23,6 +25,7 @@ from ledger.sessions.subjects import SessionKey
 from producers.operations.available_models import is_set
 from producers.operations.desk import Desk
 from producers.operations.publish import publish
+from producers.operations.reflection.asking import reflects_on
 from producers.operations.sessions.whose import store_of
 
 log = structlog.get_logger(__name__)
@@ -69,18 +72,31 @@ async def ask_when_compacted(desk: Desk, key: SessionKey, cut: Context) -> None:
     await _ask_beside(desk, key, lambda head: is_due_for_compaction(desk, head, cut))
 
 
-async def _ask_beside(desk: Desk, key: SessionKey, due: Callable[[Head], bool]) -> None:
+def is_due_for_reflection(desk: Desk, before: JsonObject, after: JsonObject) -> bool:
+    """Whether a scratchpad has a task as completed that it had not, and finished tasks are reflected on."""
+    known, now = before.get("completed") or [], after.get("completed") or []
+    return any(each not in known for each in now) and reflects_on(desk, "task") and may_extract(desk)
+
+
+async def ask_when_finished(desk: Desk, key: SessionKey) -> None:
+    """Ask extraction for what was said up to the end of a task, beside the note of it. Raises nothing of ours."""
+    await _ask_beside(desk, key, lambda _head: True, "task")
+
+
+async def _ask_beside(
+    desk: Desk, key: SessionKey, due: Callable[[Head], bool], kind: ExtractionKind = "conversation"
+) -> None:
     store = store_of(desk)
     try:
         async with store.turn(key):
             head = await store.head(key)
             if head is not None and head.state == "open" and due(head):
-                await ask_extraction(desk, key, head)
+                await ask_extraction(desk, key, head, kind)
     except LedgerError as error:
         log.warning("extraction of a session is asked later", code=error.code)
 
 
-async def ask_extraction(desk: Desk, key: SessionKey, head: Head) -> Head:
+async def ask_extraction(desk: Desk, key: SessionKey, head: Head, kind: ExtractionKind = "conversation") -> Head:
     """Ask for what was said since extraction was asked last; the head that knows of it.
 
     The caller holds the session's turn. What cannot be asked now is asked the next time: no append and no close fails
@@ -94,16 +110,16 @@ async def ask_extraction(desk: Desk, key: SessionKey, head: Head) -> Head:
         spoken = [each for each in messages if each.role in _SPEAK and each.content.strip()]
         for at in range(0, len(spoken), SLICE):
             ids = [each.id for each in spoken[at : at + SLICE]]
-            await _ask(desk, key, head, ids)
+            await _ask(desk, key, head, ids, kind)
         return await store.put_head(key, replace(head, asked=head.count, asked_turns=head.turns)) or head
     except LedgerError as error:
         log.warning("extraction of a session is asked later", code=error.code)
         return head
 
 
-async def _ask(desk: Desk, key: SessionKey, head: Head, ids: list[str]) -> None:
+async def _ask(desk: Desk, key: SessionKey, head: Head, ids: list[str], kind: ExtractionKind) -> None:
     fact = ExtractionRequested(
-        kind="conversation",
+        kind=kind,
         messages=[{"id": each, "session": key.session_id} for each in ids],
         owner=key.owner,
         scopes=[key.owner],

@@ -11,6 +11,7 @@ from kledger.contract.sessions import MOST_SCRATCHPAD
 from kledger.requests.sessions import Scratchpad, ScratchpadRequest
 from ledger.event import JsonObject
 from producers.operations.desk import Desk
+from producers.operations.sessions.extracting import ask_when_finished, is_due_for_reflection
 from producers.operations.sessions.whose import found, now_us, store_of, unknown
 from producers.requests.reading import refusal
 from projections.views.profiles.merge_patch import merge_patch
@@ -51,6 +52,8 @@ async def patch(
             noted = await store.scratchpad(key, head, now)
             document = _checked(merge_patch(noted.document, payload.scratchpad) or {})
             if await store.note(key, document, now, noted, head.begun):
+                if is_due_for_reflection(desk, noted.document, document):
+                    store.spawn(ask_when_finished(desk, key))
                 return {"session_id": session_id, "scratchpad": document}
     raise VersionConflict(f"others note in the scratchpad of {session_id[:80]!r} all the time: try again")
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import duckdb
 
 from kledger.contract.scopes import Caller
 from ledger.event import JsonObject
+from projections.fold_kit.erased import NOTHING, places_of, within
 from projections.fold_kit.named_rows import named_rows
 from projections.views.knowledge import ask as knowledge
-from projections.views.knowledge.ask import with_times
+from projections.views.knowledge.ask import LISTED, listed, with_times
 from projections.views.knowledge.parts import WHOLE, Part
 
 
@@ -27,6 +30,18 @@ def cases(
         [org, item_id, 2**63 - 1 if as_of is None else as_of],
     )
     return [with_times(row, "time") for row in reversed(rows)]
+
+
+def worded(cursor: duckdb.DuckDBPyConnection, org: str, actor: str, event_ids: Sequence[str]) -> dict[str, JsonObject]:
+    """Verdicts of an actor out of these events, by event id, without those of which words were erased."""
+    rows = named_rows(
+        cursor,
+        f"""SELECT event_id, position, knowledge_id, verdict, task, query, outcome, reason
+            FROM feedback WHERE org = ? AND actor = ? AND event_id IN ({LISTED})""",
+        [org, actor, listed(event_ids)],
+    )
+    erased = places_of(cursor, [row["position"] for row in rows])
+    return {row["event_id"]: row for row in rows if not within(erased.get(row["position"], NOTHING), "case")}
 
 
 def histories(all_cases: list[JsonObject]) -> tuple[list[JsonObject], list[JsonObject]]:

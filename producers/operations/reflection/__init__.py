@@ -1,0 +1,1 @@
+"""Reflection: extraction that is asked by itself."""
