@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from kledger.client.faces import Endpoint
 from kledger.client.knowledge import Moment, moment
 from kledger.client.wire import Wire
+from kledger.contract.language import Language
 from kledger.contract.words import ProfileType
 
 if TYPE_CHECKING:
@@ -32,9 +33,15 @@ async def get(wire: Wire, profile: ProfileType, *, as_of: Moment | None = None) 
     return await wire.read(f"{PROFILES}/{profile}", {"as_of": moment(as_of)})
 
 
-async def prompt(wire: Wire, profile: ProfileType, *, as_of: Moment | None = None) -> str | None:
-    """One profile as the section of a system prompt, `user` for a router and `work` for a worker; None without one."""
-    section: ProfilePrompt = await wire.read(f"{PROFILES}/{profile}/prompt", {"as_of": moment(as_of)})
+async def prompt(
+    wire: Wire, profile: ProfileType, *, as_of: Moment | None = None, language: Language | None = None
+) -> str | None:
+    """One profile as the section of a system prompt, `user` for a router and `work` for a worker; None without one.
+
+    `language` is that of the fields' names; without one it is the node's.
+    """
+    asked = {"as_of": moment(as_of), "language": language}
+    section: ProfilePrompt = await wire.read(f"{PROFILES}/{profile}/prompt", asked)
     return section["prompt"]
 
 

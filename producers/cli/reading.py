@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated, Any, cast, get_args
+from typing import Annotated, Any, Literal, cast, get_args
 
 import orjson
 import typer
@@ -32,6 +32,11 @@ Layers = Annotated[
 AsOf = Annotated[str | None, typer.Option("--as-of", help="Answer as of this position or time (2026-03-05T12:00:00Z).")]
 ItemId = Annotated[str, typer.Argument(metavar="ID", help="The id of the item.", show_default=False)]
 Reason = Annotated[str | None, typer.Option(help="Why; kept with the event.")]
+Language = Annotated[
+    Literal["zh", "en"] | None,
+    typer.Option(help="Chinese or English.  [KLEDGER_LANGUAGE, else by the locale, else as the node is set up]"),
+]
+Offset = Annotated[int, typer.Option(min=0, help="Leave out the first so many.")]
 Trace = Annotated[str | None, typer.Option("--trace", help="The trace that this happened in.")]
 Message = Annotated[str | None, typer.Option("--message", help="The message that this comes from.")]
 

@@ -34,10 +34,13 @@ async def texts(door: Door, headers: dict[str, str] | None = None, **params: Any
     shown = (await door.get(goals, params={**fresh, "min_position": focused["position"]}, headers=who)).json()
     listed = (await door.get("/api/prompts", params=params, headers=who)).json()["prompts"]
     handed = (await door.get("/api/prompts/research", params=params, headers=who)).json()
+    remembered = (await door.get("/api/v1/memories/user/prompt", params=fresh, headers=who)).json()
     return {
         "title": focused["title"],
         "output": focused["output"],
         "startup": start["prompt"],
+        "start's memory": start["sections"]["user_memory"],
+        "memory": remembered["prompt"],
         "section": shown["section"],
         "titles": " ".join(each["title"] for each in listed),
         "prompt": handed["text"],
@@ -70,7 +73,13 @@ async def test_the_nodes_setting_counts_for_who_asks_in_no_language(door: Door) 
 
 
 async def test_a_language_without_texts_is_refused_by_name(door: Door) -> None:
-    for path in ("/api/recall/startup", "/api/prompts", "/api/prompts/research", "/api/goals/g"):
+    for path in (
+        "/api/recall/startup",
+        "/api/v1/memories/work/prompt",
+        "/api/prompts",
+        "/api/prompts/research",
+        "/api/goals/g",
+    ):
         refusal(await door.get(path, params={"language": "fr"}, headers=ALICE), 422, "invalid_payload")
 
 

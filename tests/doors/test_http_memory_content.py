@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pydantic import BaseModel
 
 from ledger.event import JsonObject, utc_now
 from projections.views.profiles.content import CONTENTS, validated
+from projections.views.profiles.labels import CHINESE
 from projections.views.profiles.prompt import build_memory_prompt, markers
 from tests.doors.http_door import ALICE, BOB, Door, http_door, refusal
 from tests.examples import tries
@@ -273,6 +275,34 @@ async def test_a_memory_is_a_section_of_the_prompt_of_the_agent_that_it_is_for(d
         assert said in router["prompt"], router["prompt"]
     assert "  - 知识账本 (confidence 0.9, source explicit, updated 2026-03-05)\n" in worker["prompt"]
     assert "      - α\n        - due date: 2026-11-30\n" in worker["prompt"]
+
+
+def names_of(model: type[BaseModel]) -> Iterator[str]:
+    """The fields of a schema, with those of its parts."""
+    for name, field in model.model_fields.items():
+        yield name
+        for part in (field.annotation, *get_args(field.annotation)):
+            if isinstance(part, type) and issubclass(part, BaseModel):
+                yield from names_of(part)
+
+
+def test_every_field_of_a_memory_has_a_chinese_name() -> None:
+    for memory_type, schema in CONTENTS.items():
+        missing = [name for name in names_of(schema) if name not in CHINESE]
+        assert missing == [], memory_type
+
+
+def test_a_chinese_prompt_names_the_fields_in_chinese_and_leaves_what_people_wrote() -> None:
+    person = {"name": "Mei", "relationship": "colleague", "meta": {"confidence": 0.9, "last_updated_at": "2026-03-05"}}
+    content = {"occupation": "cook", "people": [person], "places": [{"name": "家", "preference": "like"}]}
+    assert build_memory_prompt("user", content, "zh") == (
+        "<!-- USER_MEMORY_START -->\n## 用户记忆\n- 职业: cook\n- 人际关系:\n"
+        "  - Mei (置信度 0.9, 更新于 2026-03-05)\n    - 关系: colleague\n- 地点:\n  - 家\n    - 喜好: like\n"
+        "<!-- USER_MEMORY_END -->"
+    )
+    assert build_memory_prompt("work", {}, "zh") == (
+        "<!-- WORK_MEMORY_START -->\n## 工作记忆\n- 暂无\n<!-- WORK_MEMORY_END -->"
+    )
 
 
 _TEXT = st.text(max_size=30) | st.sampled_from(

@@ -37,13 +37,15 @@ def show(
     return Answer(both, parts)
 
 
-def prompt(session: Session, memory: WhichMemory, as_of: reading.AsOf = None) -> Answer:
+def prompt(
+    session: Session, memory: WhichMemory, as_of: reading.AsOf = None, language: reading.Language = None
+) -> Answer:
     """Print one memory as the section of a system prompt: user for a router agent, work for a worker agent.
 
     Example: kledger profile prompt user --user ann
     """
     _need_user(session)
-    section = session.ledger.profiles.prompt(memory, as_of=reading.moment(as_of))
+    section = session.ledger.profiles.prompt(memory, as_of=reading.moment(as_of), language=language)
     return Answer({"memory_type": memory, "prompt": section}, plain(section or f"there is no active {memory} memory"))
 
 

@@ -8,7 +8,7 @@ from kledger.answers.profiles import DisabledProfile, ProfileHistory, ProfilePro
 from kledger.contract.words import ProfileType
 from kledger.requests.knowledge import ContentRequest
 from producers.http.answers import Json, ReadJson, documented, in_headers
-from producers.http.parameters import AsOf, Fresh, From, Reason, Retry, Who
+from producers.http.parameters import AsOf, Fresh, From, InLanguage, Reason, Retry, Who
 from producers.http.routing import router as new_router
 from producers.operations.desk import ANY, Desk, Freshness
 from producers.operations.profiles import changes as profile_changes
@@ -60,9 +60,11 @@ def _one(desk: Desk, memory_type: ProfileType) -> APIRouter:
         return _memory(await profiles.one(desk, caller, memory_type, as_of=as_of, freshness=fresh), fresh)
 
     @router.get("/prompt", responses=documented(ProfilePrompt), name=f"prompt_{memory_type}_memory")
-    async def prompt(caller: Who, fresh: Fresh, as_of: AsOf) -> Json:
+    async def prompt(caller: Who, fresh: Fresh, as_of: AsOf, language: InLanguage) -> Json:
         """The memory as a section of a system prompt, between its markers."""
-        found, position = await profiles.prompt(desk, caller, memory_type, as_of=as_of, freshness=fresh)
+        found, position = await profiles.prompt(
+            desk, caller, memory_type, as_of=as_of, language=language, freshness=fresh
+        )
         return Json(found, headers=in_headers(position, fresh.degraded))
 
     @router.get("/history", responses=documented(ProfileHistory, 404), name=f"history_{memory_type}_memory")

@@ -7,6 +7,7 @@ from datetime import datetime
 
 from kledger.answers.profiles import ProfilePrompt
 from kledger.contract.errors import InvalidPayload, UnknownProfile
+from kledger.contract.language import ENGLISH, Language
 from kledger.contract.scopes import Caller
 from kledger.contract.words import ProfileType
 from ledger.event import JsonObject
@@ -88,22 +89,25 @@ async def prompt(
     memory_type: ProfileType,
     *,
     as_of: int | datetime | None = None,
+    language: Language = ENGLISH,
     freshness: Freshness = ANY,
 ) -> tuple[ProfilePrompt, int]:
     """A memory as a prompt's section, and its position. Raises InvalidPayload (no user; as_of), ViewBehind."""
     memories = await both(desk, caller, as_of=as_of, freshness=freshness)
-    section = (await sections(desk, caller, memories))[memory_type]
+    section = (await sections(desk, caller, memories, language))[memory_type]
     answer = ProfilePrompt(memory_type=memory_type, agent_type=READERS[memory_type], prompt=section)
     return answer, memories.position
 
 
-async def sections(desk: Desk, caller: Caller, memories: Memories) -> dict[ProfileType, str | None]:
+async def sections(desk: Desk, caller: Caller, memories: Memories, language: Language) -> dict[ProfileType, str | None]:
     """Each memory as the section of a system prompt; None for a disabled or missing memory."""
     written = await stated_in(desk, caller, memories.position)
     active = {"user": memories.user_memory is not None, "work": memories.work_memory is not None}
     return {
         memory_type: build_memory_prompt(
-            memory_type, written.get(memory_type, {}) if active[memory_type] and memory_type in memories.begun else None
+            memory_type,
+            written.get(memory_type, {}) if active[memory_type] and memory_type in memories.begun else None,
+            language,
         )
         for memory_type in MEMORY_TYPES
     }

@@ -50,7 +50,7 @@ async def startup(
     memory_texts: dict[ProfileType, str | None] = {"user": None, "work": None}
     if caller.person() is not None:
         memories = await profiles.both(desk, caller)
-        memory_texts = await profiles.sections(desk, caller, memories)
+        memory_texts = await profiles.sections(desk, caller, memories, language)
     sections = {
         "user_memory": memory_texts["user"],
         "work_memory": memory_texts["work"],

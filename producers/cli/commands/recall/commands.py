@@ -19,10 +19,6 @@ MinMatch = Annotated[
     float | None,
     typer.Option(min=0, max=1, help="Leave out what covers less of what is asked.  [the floor: what answers nothing]"),
 ]
-Language = Annotated[
-    Literal["zh", "en"] | None,
-    typer.Option(help="Chinese or English.  [KLEDGER_LANGUAGE, else by the locale, else as the node is set up]"),
-]
 
 
 def startup(
@@ -34,7 +30,7 @@ def startup(
     min_match: MinMatch = None,
     types: reading.Types = None,
     record: Annotated[bool, typer.Option(help="Keep an event of what was served.")] = True,
-    language: Language = None,
+    language: reading.Language = None,
     trace: reading.Trace = None,
     message: reading.Message = None,
 ) -> Answer:
@@ -74,7 +70,7 @@ def recall(
     kind: Annotated[
         Literal["recall", "page"], typer.Option(help="Of the event: page, where a person looks.")
     ] = "recall",
-    language: Language = None,
+    language: reading.Language = None,
     trace: reading.Trace = None,
     message_id: reading.Message = None,
 ) -> Answer:
@@ -112,7 +108,7 @@ def focus(
     top_k: Annotated[int, typer.Option(min=1, max=100, help="At most so many items.")] = 3,
     min_score: Annotated[int, typer.Option(min=0, max=5, help="Leave out items scored lower.")] = 3,
     min_match: MinMatch = None,
-    language: Language = None,
+    language: reading.Language = None,
     trace: reading.Trace = None,
     message: reading.Message = None,
 ) -> Answer:
@@ -130,7 +126,7 @@ def goal(
     session: Session,
     goal_id: GoalId,
     owner: Annotated[str | None, typer.Option(help="Whose goal, such as agent:coder; else the caller's.")] = None,
-    language: Language = None,
+    language: reading.Language = None,
 ) -> Answer:
     """Show a goal with the knowledge that it was given, as far as the caller may see it now.
 
@@ -152,7 +148,7 @@ def goals(
     session: Session,
     owner: Annotated[str | None, typer.Option(help="Whose, such as agent:coder; else the caller's.")] = None,
     limit: Annotated[int, typer.Option(min=1, max=1000, help="At most so many.")] = 20,
-    offset: Annotated[int, typer.Option(min=0, help="Leave out the first so many.")] = 0,
+    offset: reading.Offset = 0,
 ) -> Answer:
     """List the caller's goals, the one that was focused last first; the operator's are those of all.
 
@@ -178,7 +174,7 @@ def goals(
 def prompt(
     session: Session,
     name: Annotated[str | None, typer.Argument(help="Which prompt; all are listed when not given.")] = None,
-    language: Language = None,
+    language: reading.Language = None,
 ) -> Answer:
     """Print a prompt that ships with the ledger, or list them.
 
