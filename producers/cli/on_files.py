@@ -13,7 +13,6 @@ from kledger.contract.errors import InvalidPayload, LedgerError
 from producers.cli.session import FAILED, Session, files_named
 
 Data = Annotated[Path, typer.Option(envvar="KLEDGER_DATA", help="The data directory of the node.")]
-DEFAULT_DATA = Path(".kledger")
 
 
 @contextmanager

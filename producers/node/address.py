@@ -15,7 +15,6 @@ from urllib.parse import urlsplit
 
 from kledger.contract.errors import DataDirectoryInUse, NodeMisconfigured
 
-DATA = Path(".kledger")
 HTTP = "127.0.0.1:8420"
 LOCK = "node.lock"
 

@@ -39,6 +39,7 @@ from ledger.privacy.keyring import Keyring
 from ledger.privacy.master_key import kept_master_key, lost, new_master_key
 from ledger.privacy.vault_jetstream import JetStreamVault, ensure_keys_bucket
 from ledger.runtime.data_directory import prepare_data_directory
+from ledger.runtime.default_data import DATA
 from ledger.runtime.gc_tuning import collect_seldom
 from ledger.runtime.logs import VARIABLE, Level, log_to_stderr
 from ledger.runtime.private import private_files
@@ -48,7 +49,7 @@ from producers.access.limits import limits_from_environment
 from producers.access.opening import LOOPBACK, analysts_of, tokens_for
 from producers.http.app import create_app
 from producers.http.connections import bounded
-from producers.node.address import DATA, HTTP, LOCK, NodeAddress, cannot_listen, host_and_port, reserved, take
+from producers.node.address import HTTP, LOCK, NodeAddress, cannot_listen, host_and_port, reserved, take
 from producers.node.archiving import Archiving, segment_events_from_environment
 from producers.node.embedding_metrics import EmbeddingMetrics
 from producers.node.eraser import Eraser

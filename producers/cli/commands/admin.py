@@ -307,7 +307,8 @@ def up(
 
     Example: kledger up --data ./ledger-data --http 127.0.0.1:8420
     """
-    from producers.node.address import DATA, HTTP, check_free
+    from ledger.runtime.default_data import DATA
+    from producers.node.address import HTTP, check_free
 
     try:
         check_free(data or DATA, http or HTTP)

@@ -10,7 +10,7 @@ import orjson
 import typer
 from rich.console import Group
 
-from kledger.contract.words import ExtractionKind
+from kledger.contract.words import EvolutionStatus, ExtractionKind
 from producers.cli import reading
 from producers.cli.screen import facts, plain, short_time, snippet, table
 from producers.cli.session import KNOWLEDGE, Answer, Session, as_caller
@@ -54,13 +54,15 @@ def show_evolution(session: Session, evolution_id: EvolutionId) -> Answer:
 def list_evolutions(
     session: Session,
     item_id: Annotated[str | None, typer.Option("--item", help="Only those of this item.")] = None,
+    status: Annotated[EvolutionStatus | None, typer.Option(help="Only those with this status.")] = None,
     limit: Annotated[int, typer.Option(min=1, max=1000, help="At most so many.")] = 20,
+    offset: reading.Offset = 0,
 ) -> Answer:
     """List evolutions, newest first.
 
     Example: kledger evolution list --item knowledge-20260305-a1b2 --user ann
     """
-    page = session.ledger.evolutions(item_id=item_id, limit=limit)
+    page = session.ledger.evolutions(item_id=item_id, status=status, limit=limit, offset=offset)
     rows = table("id", "item", "status", "feedback", "asked", whole=("id",))
     for each in page["results"]:
         rows.add_row(
@@ -151,12 +153,13 @@ def list_extractions(
         str | None, typer.Option(help="Only those with this status: requested, started, completed or failed.")
     ] = None,
     limit: Annotated[int, typer.Option(min=1, max=1000, help="At most so many.")] = 20,
+    offset: reading.Offset = 0,
 ) -> Answer:
     """List extractions, those of sessions included, newest first.
 
     Example: kledger extraction list --status failed --user ann
     """
-    page = session.ledger.extractions(status=status, limit=limit)
+    page = session.ledger.extractions(status=status, limit=limit, offset=offset)
     rows = table("id", "kind", "status", "messages", "found", "asked", whole=("id",))
     for each in page["results"]:
         rows.add_row(
@@ -192,12 +195,13 @@ def list_conflicts(
     session: Session,
     every: Annotated[bool, typer.Option("--all", help="Those that were decided as well.")] = False,
     limit: Annotated[int, typer.Option(min=1, max=1000, help="At most so many.")] = 20,
+    offset: reading.Offset = 0,
 ) -> Answer:
     """List what contradicts what, newest first.
 
     Example: kledger conflicts list --user ann
     """
-    page = session.ledger.conflicts(status=None if every else "recorded", limit=limit)
+    page = session.ledger.conflicts(status=None if every else "recorded", limit=limit, offset=offset)
     rows = table("id", "first", "second", "status", "why", whole=("id",))
     for each in page["results"]:
         rows.add_row(

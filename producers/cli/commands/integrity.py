@@ -12,6 +12,7 @@ import typer
 from rich.console import Group, RenderableType
 
 from kledger.contract.errors import InvalidPayload, LedgerError
+from ledger.runtime.default_data import DATA
 from ledger.runtime.whole_file import check_directory_place
 from producers.cli.certificates import read_document
 from producers.cli.commands.admin import run_job
@@ -190,7 +191,7 @@ def check_proof(
     return Answer(document, Group(shown, rows), ok=checked.holds)
 
 
-def show_key(_session: Session, data: Data = Path(".kledger")) -> Answer:
+def show_key(_session: Session, data: Data = DATA) -> Answer:
     """Print the public keys of a node: the one in use, and those that it used before.
 
     Example: kledger key show
@@ -206,7 +207,7 @@ def show_key(_session: Session, data: Data = Path(".kledger")) -> Answer:
     return Answer(document, Group(shown, "", current.pem().rstrip()))
 
 
-def rotate_key(_session: Session, data: Data = Path(".kledger")) -> Answer:
+def rotate_key(_session: Session, data: Data = DATA) -> Answer:
     """Sign with a new key from now on; what the old one signed stays valid. A running node notices by itself.
 
     Example: kledger key rotate
@@ -222,7 +223,7 @@ def rotate_key(_session: Session, data: Data = Path(".kledger")) -> Answer:
 def accept_chain(
     _session: Session,
     reason: Annotated[str, typer.Option(help="Why it is right, for whoever audits this log.", show_default=False)],
-    data: Data = Path(".kledger"),
+    data: Data = DATA,
 ) -> Answer:
     """Accept that the node's chain begins where it does, though events stood there before.
 

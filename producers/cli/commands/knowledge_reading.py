@@ -115,7 +115,7 @@ def _placed(item: Hit) -> str:
 def list_items(
     session: Session,
     limit: Annotated[int, typer.Option(min=1, max=1000, help="At most so many items.")] = 10,
-    offset: Annotated[int, typer.Option(min=0, help="Leave out the first so many.")] = 0,
+    offset: reading.Offset = 0,
     types: reading.Types = None,
     scopes: reading.Scopes = None,
     owner: reading.Owner = None,

@@ -113,7 +113,7 @@ def list_resources(
     session: Session,
     content_type: Annotated[str | None, typer.Option("--type", help="Only these, such as cookie.")] = None,
     limit: Annotated[int, typer.Option(min=1, max=1000, help="At most so many.")] = 10,
-    offset: Annotated[int, typer.Option(min=0, help="Leave out the first so many.")] = 0,
+    offset: reading.Offset = 0,
     status: Annotated[ResourceFilter, typer.Option(help="Which ones.")] = "active",
     as_of: reading.AsOf = None,
 ) -> Answer:

@@ -187,7 +187,7 @@ def list_sessions(
     session: Session,
     status: Annotated[SessionFilter | None, typer.Option(help="Which ones; by default those that have words.")] = None,
     limit: Annotated[int, typer.Option(min=1, max=1000, help="At most so many.")] = 20,
-    offset: Annotated[int, typer.Option(min=0, help="Leave out the first so many.")] = 0,
+    offset: reading.Offset = 0,
     owner: Owner = None,
 ) -> Answer:
     """List the caller's sessions, the one that was opened or closed last first; the operator's are those of all.

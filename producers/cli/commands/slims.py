@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.console import Group
 
+from kledger.contract.words import SlimStatus
 from producers.cli import reading
 from producers.cli.progress import bar
 from producers.cli.screen import facts, plain, short_time, table
@@ -64,13 +65,15 @@ def slim(
 
 def slims(
     session: Session,
+    status: Annotated[SlimStatus | None, typer.Option(help="Only those with this status.")] = None,
     limit: Annotated[int, typer.Option(min=1, max=1000, help="At most so many.")] = 20,
+    offset: reading.Offset = 0,
 ) -> Answer:
     """List slims, newest first.
 
     Example: kledger slims --user ann
     """
-    page = session.ledger.slims(limit=limit)
+    page = session.ledger.slims(status=status, limit=limit, offset=offset)
     rows = table("id", "status", "owner", "items", "model", "asked", whole=("id",))
     for each in page["results"]:
         rows.add_row(

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from kledger.contract.words import TokenRole
+from ledger.runtime.default_data import DATA
 from ledger.runtime.whole_file import check_directory_place
-from producers.cli.on_files import DEFAULT_DATA, Data, answering, require_node
+from producers.cli.on_files import Data, answering, require_node
 from producers.cli.screen import exact, facts, plain, short_time, table, words
 from producers.cli.session import NODE, Answer, AsJson
 
@@ -40,7 +41,7 @@ def create(
     new: Annotated[
         bool, typer.Option("--new", help="Begin the data directory, for a node that has yet to start.")
     ] = False,
-    data: Data = DEFAULT_DATA,
+    data: Data = DATA,
     as_json: AsJson = False,
 ) -> None:
     """Make a token and print it, this once: the node keeps a hash of it.
@@ -77,7 +78,7 @@ def create(
         session.print_answer(Answer({"token": token, **_document(record), "first": first}, Group(*lines)))
 
 
-def list_tokens(data: Data = DEFAULT_DATA, as_json: AsJson = False) -> None:
+def list_tokens(data: Data = DATA, as_json: AsJson = False) -> None:
     """The tokens of a node: what each is bound to, and until when it is good. Never the tokens themselves.
 
     Example: kledger token list
@@ -105,7 +106,7 @@ def list_tokens(data: Data = DEFAULT_DATA, as_json: AsJson = False) -> None:
 
 def revoke(
     token_id: Annotated[str, typer.Argument(metavar="ID", help="The id that create and list tell.")],
-    data: Data = DEFAULT_DATA,
+    data: Data = DATA,
     as_json: AsJson = False,
 ) -> None:
     """Take a token back: the next request with it is refused, and sessions over Quack end.

@@ -107,7 +107,7 @@ def list_memories(
         ProjectRole | None, typer.Option(help="Of what projects share, only what is meant for this role.")
     ] = None,
     limit: Annotated[int, typer.Option(min=1, max=1000, help="At most so many.")] = 10,
-    offset: Annotated[int, typer.Option(min=0, help="Leave out the first so many.")] = 0,
+    offset: reading.Offset = 0,
     as_of: reading.AsOf = None,
 ) -> Answer:
     """List memories by when they happened, the latest first.

@@ -188,7 +188,7 @@ def _told(answer: dict[str, Any]) -> Answer:
 def list_documents(
     session: Session,
     limit: Annotated[int, typer.Option(min=1, max=1000, help="How many.")] = 10,
-    offset: Annotated[int, typer.Option(min=0, help="How many to skip.")] = 0,
+    offset: reading.Offset = 0,
     status: Annotated[str, typer.Option(help="active, removed or all.")] = "active",
 ) -> Answer:
     """The documents that you may see, newest first.

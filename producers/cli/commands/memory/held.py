@@ -20,7 +20,7 @@ def held(
     session: Session,
     status: Annotated[HeldStatus, typer.Option(help="Which ones.")] = "held",
     limit: Annotated[int, typer.Option(min=1, max=1000, help="At most so many.")] = 20,
-    offset: Annotated[int, typer.Option(min=0, help="Leave out the first so many.")] = 0,
+    offset: reading.Offset = 0,
 ) -> Answer:
     """What imports, extractions and documents said again although a person had retired or corrected it.
 

@@ -1,0 +1,55 @@
+"""Can every list of the command be read page by page, as the interface behind it can?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+import typer
+import typer.core
+
+from producers.cli.main import app
+from tests.doors.scripted_node import commanded_node
+from tests.doors.test_cli_knowledge import kledger
+
+PAGED = {"offset", "before", "after", "since"}
+AT_ONCE: set[str] = {"session context"}
+"""Commands with a limit that are no list."""
+
+
+def commands(group: typer.core.TyperGroup, path: str = "") -> Iterator[tuple[str, typer.core.TyperCommand]]:
+    for name, command in group.commands.items():
+        if isinstance(command, typer.core.TyperGroup):
+            yield from commands(command, f"{path}{name} ")
+        elif isinstance(command, typer.core.TyperCommand):
+            yield f"{path}{name}", command
+
+
+def test_every_list_has_a_next_page() -> None:
+    root = typer.main.get_command(app)
+    assert isinstance(root, typer.core.TyperGroup)
+    options = {path: {option.name for option in command.params} for path, command in commands(root)}
+    lists = {path for path, names in options.items() if "limit" in names} - AT_ONCE
+    assert len(lists) > 15
+    assert {path for path in lists if not PAGED & options[path]} == set()
+
+
+@pytest.mark.parametrize(
+    ("command", "route"),
+    [
+        (("conflicts", "list"), "/api/conflicts"),
+        (("extraction", "list"), "/api/extractions"),
+        (("evolution", "list", "--status", "proposed"), "/api/evolutions"),
+        (("slims", "--status", "applied"), "/api/slims"),
+    ],
+)
+def test_a_page_is_asked_for_as_it_is_named(
+    command: tuple[str, ...], route: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with commanded_node(monkeypatch) as node:
+        node.says(f"GET {route}", {"results": [], "count": 0, "total": 0, "position": 7})
+        ran = kledger(*command, "--offset", "40", "--limit", "20", "--json")
+    assert ran.exit_code == 0, ran.output
+    (asked,) = node.asked
+    assert (asked.query["offset"], asked.query["limit"]) == ("40", "20")
+    assert asked.query.get("status") == (command[-1] if "--status" in command else asked.query.get("status"))
