@@ -44,6 +44,9 @@ def named(kind: str, its_id: str) -> Named:
     if kind == "session":  # the id of its owner, a slash, and its own
         owner, _, session_id = its_id.partition("/")
         return Named(kind, session_id, page_of("sessions", session_id, owner=owner))
+    if kind == "goal":
+        owner, _, goal_id = its_id.partition("/")
+        return Named(kind, goal_id, page_of("goals", goal_id, owner=owner))
     if kind == "conflict":
         return Named(kind, its_id, f"{HOME}/review?tab=conflicts")
     return Named(kind, its_id, page_of(_PAGES[kind], its_id) if kind in _PAGES else None)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.browser.furnished import LAMPS, MESSAGE, PROJECT, SESSION, TRACE
+from tests.browser.furnished import GOAL, LAMPS, MESSAGE, PROJECT, SESSION, TRACE
 
 PAGES = {
     "overview": "/ui",
@@ -27,6 +27,8 @@ PAGES = {
     "message": f"/ui/messages/{MESSAGE}",
     "sessions": "/ui/sessions",
     "session": f"/ui/sessions/{SESSION}",
+    "goals": "/ui/goals",
+    "goal": f"/ui/goals/{GOAL}",
     "profiles": "/ui/profiles",
     "conflicts": "/ui/review?tab=conflicts",
     "proposals": "/ui/review?tab=proposals",

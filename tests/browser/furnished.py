@@ -21,6 +21,7 @@ from tests.journeys.running_node import RunningNode, caught_up, running
 
 USER, AGENT, PROJECT = "jonas", "deployer", "harbour"
 TRACE, MESSAGE, SESSION = "trace-release-44", "msg-release-44-01", "session-release-44"
+GOAL = "release-44"
 LAMPS = ("lamp-oil", "lamp-electric")
 TEAM = ["project:harbour"]
 
@@ -42,6 +43,7 @@ def furnish(node: RunningNode) -> None:
         _memories(jonas)
         _history(ledger, jonas)
         _sessions(jonas)
+        jonas.focus(GOAL, "Deploy release 44 at night")
         jonas.documents.ingest("harbour-handbook", text=HANDBOOK, content_type="text/markdown", title="Handbook")
         ledger.assign_roles(PROJECT, f"user:{USER}", ["coordinator"])
         scribe = ledger.acting_as(agent="scribe", project=PROJECT)

@@ -20,7 +20,7 @@ from producers.web.visit import Visit
 PAGE = 100
 """Events on one page."""
 LATEST = 10
-"""Traces, recalls, and sessions on the page of all of them."""
+"""Traces, recalls, sessions and goals on the page of all of them."""
 KINDS: Mapping[str, str] = {
     "trace": "traces",
     "message": "messages",
@@ -33,16 +33,19 @@ KINDS: Mapping[str, str] = {
 
 
 async def traces(_: Site, visit: Visit) -> Response:
-    """Where one looks a trace up, with the latest traces, recalls and sessions."""
+    """Where one looks a trace up, with the latest traces, recalls, sessions and goals."""
     wanted, kind = visit.text("find"), visit.one_of("kind", tuple(KINDS), "trace")
     if wanted is not None:
         return RedirectResponse(page_of(KINDS[kind], wanted), 303, headers=OF_A_PAGE)
-    latest, recalls, sessions = await asyncio.gather(
+    latest, recalls, sessions, goals = await asyncio.gather(
         visit.ledger.traces(limit=LATEST, before=visit.number("before", 0) or None),
         visit.ledger.recalls.list(limit=LATEST, counts=True),
         visit.ledger.sessions(status="all", limit=LATEST),
+        visit.ledger.goals(limit=LATEST),
     )
-    return page(visit, "traces.html", kinds=tuple(KINDS), traces=latest, recalls=recalls, sessions=sessions)
+    return page(
+        visit, "traces.html", kinds=tuple(KINDS), traces=latest, recalls=recalls, sessions=sessions, goals=goals
+    )
 
 
 def _around(kind: str) -> Handle:
