@@ -6,6 +6,7 @@ import json
 import re
 import uuid
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -86,7 +87,7 @@ def test_the_tables_of_another_schema_are_queries_of_ours(ledger: LedgerClient) 
     ana.profiles.put("user", {"occupation": "厨师"})
     ana.remember("Reply briefly.", "semantic", kind="user_preference", scopes=["project:shapes"], id=f"{name}-shared")
     caught_up(ledger)
-    rows = {}
+    rows: dict[Any, dict[str, Any]] = {}
     for heading, columns in OTHERS.items():
         answer = ledger.sql(query_under(heading, SHAPES))
         assert answer["columns"] == columns.split()
