@@ -8,6 +8,8 @@ from dataclasses import asdict, dataclass
 from ledger.event import JsonObject
 
 _EACH = 4
+MOST_BEHIND = 200
+"""Messages before the window that are summed up: a model's work that nobody asked for has a bound."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,10 +86,13 @@ def in_order(summed: Iterable[Summary]) -> tuple[list[Summary], Summary | None]:
 
 
 def segments_wanted(count: int, kept: int, size: int, first_seen: int, there: set[int]) -> list[tuple[int, int]]:
-    """The segments that have no summary (`there`: their first numbers), oldest first: first and last number of each.
+    """The segments that have no summary (`there`: their first numbers): first and last number of each.
 
-    Of those alone that reach into the window, which begins with `first_seen`: a conversation that was imported as a
-    whole is not summed up from its beginning.
+    First those that reach into the window, which begins with `first_seen`, oldest first; then what is older, newest
+    first, as far as MOST_BEHIND messages back: what the window has no room for is told in short, and of a long
+    conversation that was imported as a whole the end.
     """
     ends = range(size, max(0, count - kept) + 1, size)
-    return [(end - size + 1, end) for end in ends if end >= first_seen and end - size + 1 not in there]
+    wanted = [(end - size + 1, end) for end in ends if end - size + 1 not in there]
+    behind = [(first, last) for first, last in wanted if first_seen - MOST_BEHIND <= first and last < first_seen]
+    return [*((first, last) for first, last in wanted if last >= first_seen), *reversed(behind)]

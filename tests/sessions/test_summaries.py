@@ -16,6 +16,7 @@ from kledger import LedgerClient
 from kledger.contract.errors import NodeUnreachable, UnknownSession
 from ledger.event import NewEvent
 from ledger.events.summary import SummaryRequested
+from ledger.sessions.summaries import MOST_BEHIND, segments_wanted
 from ledger.store.jetstream import JetStreamLedger
 from tests.journeys.running_node import ROOT, RunningNode, caught_up, result_of, running, until
 from tests.openai_chat import ChatEndpoint
@@ -266,3 +267,12 @@ def test_a_publisher_cannot_have_another_s_session_or_an_endless_segment_summed_
         wanted = ["not_owner", "invalid_payload", "invalid_payload", "invalid_payload", "unknown_session"]
         until(lambda: codes() == wanted, "each is refused", instead=codes())
         assert endpoint.chat.calls == 0
+
+
+def test_what_is_older_than_the_window_is_summed_up_too_the_newest_first_and_not_from_the_beginning() -> None:
+    wanted = segments_wanted(count=200, kept=10, size=10, first_seen=151, there=set())
+    assert wanted[:4] == [(151, 160), (161, 170), (171, 180), (181, 190)]
+    assert wanted[4:] == [(first, first + 9) for first in range(141, 0, -10)]
+    long = segments_wanted(count=10_000, kept=10, size=10, first_seen=9_951, there={9_951, 9_941})
+    assert long[:3] == [(9_961, 9_970), (9_971, 9_980), (9_981, 9_990)]
+    assert long[3:] == [(first, first + 9) for first in range(9_931, 9_950 - MOST_BEHIND, -10)]

@@ -43,10 +43,12 @@ _RULES: tuple[tuple[Intent, re.Pattern[str]], ...] = (
     (
         "cross_agent",
         _words(
-            r"(?:other|another|which) agents?|(?:ask|hand over to|tell) the \w+ agent|the \w+ agent (?:knows?|did|does|"
-            r"decided|said|found|wrote)|what (?:do|does|did) the (?:team|others?|\w+ agent)",
+            r"(?:other|another|which) agents?|(?:ask|have|let|hand over to|tell) the \w+ agent|"
+            r"the \w+ agent (?:knows?|did|does|decided|said|found|wrote)|"
+            r"what (?:do|does|did) the (?:team|others?|\w+ agent)",
             r"(?:其他|其它|别的|另一个|哪个)\s*(?:agent|智能体|代理)|(?:架构|测试|审查|开发|运维|协调)\s*(?:agent|智能体)"
-            r"|团队(?:里|的)?(?:其他|别的)|交给.{0,8}(?:agent|智能体)",
+            r"|团队(?:里|的)?(?:其他|别的)|(?:交给|让|叫|请|问|告诉|通知).{0,8}(?:agent|智能体)"
+            r"|[\u4e00-\u9fff]{2,4}\s*(?:agent|智能体)\s*(?:知道|说|写|做|发现|决定)",
         ),
     ),
     (
@@ -70,7 +72,10 @@ _RULES: tuple[tuple[Intent, re.Pattern[str]], ...] = (
         re.compile(
             r"^\W*(?:and|also|then|so|continue|go on|next|again|what about|how about|what else|why)\b"
             r"|\b(?:as (?:I|we|you) (?:said|discussed|agreed)|last time|earlier|just now|previous(?:ly)?|that one|"
-            r"the same|you (?:said|mentioned)|we (?:talked|spoke|discussed)|where were we|continue|go on)\b"
+            r"the same|the (?:first|second|third|other|latter|former) one|"
+            r"you (?:said|mentioned)|we (?:talked|spoke|discussed)|where were we|continue|go on)\b"
+            r"|^\W*那(?:么)?(?:它|她|他|这|呢|怎么|为什么|如果|要是|第)|第[一二两三四五六七八九十]个呢|后者|前者"
+            r"|^(?!.*(?:哪|什么|怎|谁|几|多少)).{1,8}呢\W*$"
             r"|继续|接着|然后呢|还有呢|刚才|刚刚|上次|上一次|之前|前面|上面说|那个|再(?:来|说|试)|下一步",
             re.IGNORECASE,
         ),

@@ -1,8 +1,8 @@
 """Asking for summaries of a session, beside the request that found its context too large.
 
-Only segments that reach into the window are asked for, and an overview of the summaries that are there: a context never
-waits for one. Ids of the requests follow from the session and the segment: however often it is asked, through
-whichever node, a model sums it up once. What failed is asked again later, a few times.
+Segments that reach into the window are asked for, then some of what is older, and an overview of the summaries that are
+there: a context never waits for one. Ids of the requests follow from the session and the segment: however often it is
+asked, through whichever node, a model sums it up once. What failed is asked again later, a few times.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ Wanted = tuple[Literal[2, 3], int, int]
 
 
 def summaries_wanted(conversation: Conversation, cut: Context, settings: SessionSettings) -> list[Wanted]:
-    """What the context lacks, oldest first; nothing while what is older than the messages that stay is no segment.
+    """What the context lacks, the window's segments first; nothing while less than a segment is older than what stays.
 
     At level 3 fewer messages stay, so that a conversation of few and long messages is summed up too.
     """
