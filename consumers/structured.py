@@ -9,6 +9,7 @@ import orjson
 from pydantic import BaseModel, ValidationError
 
 from kledger.contract.faults import in_plain_words
+from kledger.contract.json_text import WideInteger, loads
 
 A = TypeVar("A", bound=BaseModel)
 
@@ -49,7 +50,10 @@ def document_in(text: str, answer: type[A]) -> A:
     fault = "it is not a JSON document"
     for candidate in candidates:
         try:
-            document = orjson.loads(candidate)
+            document = loads(candidate)
+        except WideInteger as error:
+            fault = str(error)
+            continue
         except orjson.JSONDecodeError:
             continue
         try:

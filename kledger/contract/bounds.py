@@ -13,6 +13,7 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, Field
 
 from kledger.contract.entities import TYPE_PATTERN
+from kledger.contract.json_text import WIDE, is_wide
 from kledger.contract.seal_mark import MARK
 
 MAX_ID = 200
@@ -71,8 +72,8 @@ def _check_value(value: object, depth: int) -> None:
             _check_value(part, depth + 1)
     elif isinstance(value, float) and not math.isfinite(value):
         raise ValueError(f"holds {value}, which JSON has no form for: leave it out or write it as text")
-    elif isinstance(value, int) and not -(2**63) <= value < 2**63:
-        raise ValueError("holds an integer beyond 64 bits: write it as text")
+    elif isinstance(value, int) and is_wide(value):
+        raise ValueError(WIDE)
 
 
 def check_text(value: str) -> str:

@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal, cast, get_args
 import orjson
 import typer
 
+from kledger.contract.json_text import loads
 from kledger.contract.lists import split_words
 from kledger.contract.words import ItemLayer
 
@@ -85,11 +86,11 @@ def json_object(value: str) -> dict[str, Any]:
     """A JSON object from `-` (stdin), `@FILE`, or the text itself."""
     try:
         if value == "-":
-            document = orjson.loads(sys.stdin.buffer.read())
+            document = loads(sys.stdin.buffer.read())
         elif value.startswith("@"):
-            document = orjson.loads(Path(value[1:]).read_bytes())
+            document = loads(Path(value[1:]).read_bytes())
         else:
-            document = orjson.loads(value)
+            document = loads(value)
     except OSError as error:
         raise typer.BadParameter(f"{value[1:]} cannot be read: {error.strerror}") from error
     except orjson.JSONDecodeError as error:
@@ -102,7 +103,7 @@ def json_object(value: str) -> dict[str, Any]:
 def json_objects(file: Path, option: str) -> list[dict[str, Any]]:
     """A JSON list of objects from a file, `-` for stdin. No error quotes its content. Raises typer.BadParameter."""
     try:
-        document = orjson.loads(sys.stdin.buffer.read() if file == Path("-") else file.read_bytes())
+        document = loads(sys.stdin.buffer.read() if file == Path("-") else file.read_bytes())
     except OSError as error:
         raise typer.BadParameter(f"{file} cannot be read: {error.strerror}", param_hint=option) from error
     except orjson.JSONDecodeError as error:

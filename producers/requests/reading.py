@@ -14,6 +14,7 @@ from pydantic import BaseModel, ValidationError
 
 from kledger.contract.errors import BadJson, IllegalScope, InvalidPayload
 from kledger.contract.faults import in_plain_words
+from kledger.contract.json_text import WIDE, WideInteger, loads
 from ledger.wire.envelope import NUL, refuse_nul
 
 MOST_NESTED = 200
@@ -26,12 +27,17 @@ _SCOPE_FAULTS = {"value_error", "string_too_long"}
 
 
 def read_json(body: bytes) -> Any:
-    """Parse a request body. Raises BadJson with the place of the fault, InvalidPayload for a NUL character or nesting.
+    """Parse a request body. Raises BadJson with the place of the fault, InvalidPayload for a NUL character, nesting
+    or a whole number beyond 64 bits.
 
     NaN, lone surrogates and nesting beyond 1,024 are no JSON to this reader; stricter limits are the fields'.
     """
     try:
-        document = orjson.loads(body)
+        document = loads(body)
+    except WideInteger as error:
+        raise InvalidPayload(
+            f"the body does not fit: {error}", errors=[{"field": error.place, "reason": WIDE}]
+        ) from error
     except orjson.JSONDecodeError as error:
         raise BadJson(f"the body is not valid JSON: {error}") from error
     if NUL in body:

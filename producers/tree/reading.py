@@ -12,6 +12,7 @@ from typing import Any
 import orjson
 
 from kledger.contract.errors import IllegalTree
+from kledger.contract.json_text import loads
 from producers.tree.entries import payload_of
 from producers.tree.placing import defaults_at, user_at
 from producers.tree.writing import MANIFEST
@@ -105,7 +106,7 @@ def _content(path: Path) -> bytes:
 
 def _read_file(path: Path, place: PurePosixPath, tree: Tree) -> None:
     try:
-        document = orjson.loads(_content(path).removeprefix(b"\xef\xbb\xbf"))
+        document = loads(_content(path).removeprefix(b"\xef\xbb\xbf"))
     except orjson.JSONDecodeError as error:
         return tree.refuse(str(place), None, "bad_json", f"this is not JSON: {error}")
     except OSError as error:

@@ -16,6 +16,7 @@ import typer
 from rich.console import Group
 
 from kledger.contract.errors import BadJson, InvalidPayload, LedgerError
+from kledger.contract.json_text import WideInteger, loads
 from producers.cli.advice import advised_row
 from producers.cli.progress import SEARCHABLE_WITHIN, Bar, Wait, bar, until_searchable
 from producers.cli.screen import counted, plain, table
@@ -158,7 +159,10 @@ def _chunks(source: BinaryIO, tally: Tally) -> Iterator[Chunk]:
             continue
         tally.lines += 1
         try:
-            payload = orjson.loads(line)
+            payload = loads(line)
+        except WideInteger as error:
+            tally.refuse(number, {"code": InvalidPayload.code, "message": f"the payload does not fit: {error}"})
+            continue
         except orjson.JSONDecodeError as error:
             tally.unread += 1
             # The reader of one line calls it line 1, which would be taken for that of the file.

@@ -154,8 +154,10 @@ def scratchpad(
     """
     import orjson
 
+    from kledger.contract.json_text import loads
+
     try:
-        change = None if patch is None else orjson.loads(reading.text(patch))
+        change = None if patch is None else loads(reading.text(patch))
     except ValueError as error:
         raise typer.BadParameter(f"is not JSON: {error}", param_hint="--patch") from error
     if change is not None and not isinstance(change, dict):
@@ -212,11 +214,11 @@ def _said(message: Any) -> Group:
 
 def _messages_in(file: Path) -> list[Any]:
     """The messages of a file of JSON lines."""
-    import orjson
+    from kledger.contract.json_text import loads
 
     try:
         lines = reading.text("-").splitlines() if file == Path("-") else file.read_text("utf-8").splitlines()
-        return [orjson.loads(line) for line in lines if line.strip()]
+        return [loads(line) for line in lines if line.strip()]
     except OSError as error:
         raise typer.BadParameter(f"{file} cannot be read: {error.strerror}", param_hint="--file") from error
     except ValueError as error:

@@ -10,6 +10,7 @@ import orjson
 
 from kledger.answers.knowledge import WholeItem
 from kledger.contract.errors import InvalidPayload
+from kledger.contract.json_text import loads
 from kledger.contract.lists import join_words, split_words
 from producers.requests.first_sentence import first_sentence
 from producers.web.item.versions import as_text
@@ -68,7 +69,7 @@ def _value(name: str, text: str) -> object:
         return split_words(text.replace("\n", ","))
     if name in _OBJECTS:
         try:
-            value = orjson.loads(text or "{}")
+            value = loads(text or "{}")
         except orjson.JSONDecodeError as error:
             raise InvalidPayload(f"{name} is no JSON that can be read: {error}", errors=[{"field": name}]) from error
         if not isinstance(value, dict):

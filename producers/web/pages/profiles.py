@@ -12,6 +12,7 @@ from starlette.responses import Response
 
 from kledger.answers.profiles import ProfileVersion
 from kledger.contract.errors import InvalidPayload, LedgerError, PayloadTooLarge, UnknownProfile
+from kledger.contract.json_text import loads
 from kledger.contract.words import ProfileType
 from producers.web.addresses import HOME
 from producers.web.once import fresh, key_of
@@ -130,7 +131,7 @@ def _kind(visit: Visit) -> ProfileType:
 def _document(text: str) -> Content:
     """A memory as a form has it. Raises InvalidPayload."""
     try:
-        document = orjson.loads(text)
+        document = loads(text)
     except orjson.JSONDecodeError as error:
         raise InvalidPayload(f"the content is no JSON that can be read: {error}", errors=[]) from error
     if not isinstance(document, dict):
