@@ -12,6 +12,7 @@ from ledger.runtime.gc_tuning import collect_seldom
 from ledger.runtime.private import private_files
 from producers.cli.command_files import CommandsOfFiles
 from producers.cli.encoding import degrade
+from producers.cli.plain import plain
 from producers.cli.session import EXIT_CODES
 from producers.cli.variables import mistyped
 
@@ -43,7 +44,7 @@ def every_command(
 ) -> None:
     """Knowledge Ledger: what agents know, where it came from, and what became of it."""
     for line in mistyped(os.environ):
-        sys.stderr.write(f"warning: {line}\n")
+        sys.stderr.write(f"warning: {plain(line)}\n")
 
 
 def main() -> None:

@@ -1,18 +1,21 @@
-"""Terminal output with rich: tables and text fitted to the width, with control characters replaced."""
+"""Terminal output with rich: tables and text fitted to the width, with control characters as escapes."""
 
 from __future__ import annotations
 
 import os
 import re
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from rich import box
 from rich.cells import cell_len
-from rich.console import Console, ConsoleOptions, Group, RenderResult
+from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
+from rich.segment import Segment
 from rich.table import Column, Table
 from rich.text import Text
+
+from producers.cli.plain import plain as plain
 
 WIDTH_WITHOUT_SCREEN = 120
 NARROW = 100
@@ -23,8 +26,14 @@ _FOLDED = 12
 """Columns: the least width of a column of a table whose longest word is longer."""
 _BETWEEN = 3  # columns that the frame of a table takes beside each of its columns
 _MOMENT = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d\S*")
-# Saved text may hold escape sequences, which the terminal must not interpret.
-_CONTROLS = {code: "\N{REPLACEMENT CHARACTER}" for code in (*range(32), *range(0x7F, 0xA0)) if code not in (9, 10)}
+
+
+class _Console(Console):
+    """A console on which nothing but its own styles steers the terminal, whatever way a text came to it."""
+
+    def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterator[Segment]:
+        for segment in super().render(renderable, options):
+            yield segment if segment.control else segment._replace(text=plain(segment.text))
 
 
 def stdout() -> Console:
@@ -40,12 +49,7 @@ def stderr() -> Console:
 def _console(*, stderr: bool) -> Console:
     stream = sys.stderr if stderr else sys.stdout
     width = None if stream.isatty() or os.environ.get("COLUMNS") else WIDTH_WITHOUT_SCREEN
-    return Console(stderr=stderr, width=width, markup=False, highlight=False, emoji=False)
-
-
-def plain(value: object) -> str:
-    """A value as text, with control characters replaced."""
-    return str(value).translate(_CONTROLS)
+    return _Console(stderr=stderr, width=width, markup=False, highlight=False, emoji=False)
 
 
 def words(value: object, style: str = "") -> Text:

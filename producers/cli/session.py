@@ -22,6 +22,7 @@ import typer
 from kledger.contract.errors import IllegalScope, InvalidPayload, LedgerError, Unauthenticated
 from kledger.contract.language import language_of_terminal
 from producers.cli.advice import advised, advised_details
+from producers.cli.plain import plain, plain_json
 
 if TYPE_CHECKING:  # both cost a good part of the time that `kledger --help` takes
     from rich.console import RenderableType
@@ -156,18 +157,16 @@ class Session:
         message = advised(error.message)
         if self.as_json:
             _print_json({"error": {"code": error.code, "message": message, "details": advised_details(error.details)}})
-        sys.stderr.write(f"error: {message} ({error.code})\n")  # click would write UTF-8 to an ASCII terminal
+        sys.stderr.write(f"error: {plain(message)} ({error.code})\n")  # click would write UTF-8 to an ASCII terminal
 
 
 def _say(line: str) -> None:
-    sys.stderr.write(f"{line}\n")
+    sys.stderr.write(f"{plain(line)}\n")
     sys.stderr.flush()
 
 
 def _warnings(document: Any) -> Iterator[str]:
     """A line for each warning of a write, and for each part that an answer lacks or has out of date."""
-    from producers.cli.screen import plain
-
     if not isinstance(document, dict):
         return
     for warning in document.get("warnings") or ():
@@ -191,7 +190,7 @@ def _print_json(document: Any) -> None:
     import orjson
 
     text = orjson.dumps(document, option=orjson.OPT_INDENT_2 | orjson.OPT_NON_STR_KEYS, default=str)
-    sys.stdout.write(_in_json(text.decode(), sys.stdout.encoding) + "\n")
+    sys.stdout.write(_in_json(plain_json(text.decode()), sys.stdout.encoding) + "\n")
 
 
 def _in_json(text: str, encoding: str | None) -> str:

@@ -124,7 +124,7 @@ def test_an_event_of_any_publisher_with_a_wide_number_does_not_count(number: int
     body = event.body.replace(b'"tags":{}', b'"tags":{"n":%d}' % number)
     assert body != event.body
     written = event._replace(body=body)
-    with pytest.raises(InvalidPayload, match="64.bit"):
+    with pytest.raises(InvalidPayload, match=r"64.bit"):
         validated(written)
     parsed, refused = parse(Parser(), [event, written._replace(position=2)])
     assert [refusal.event.position for refusal in refused] == [2]

@@ -27,7 +27,7 @@ def test_a_start_is_shown_as_the_prompt_that_it_makes(node: ScriptedNode) -> Non
     node.says("GET /api/recall/startup", {"prompt": "📚 相关知识 (1 条):\n1. \x1b[31mred", "count": 1})
     node.says("GET /api/recall/startup", {"prompt": "", "count": 0})
     shown = kledger("startup", "修复测试", "--types", "tool,plan", "--trace", "t-1", "--no-record")
-    assert shown.stdout.startswith("📚 相关知识 (1 条):\n1. \N{REPLACEMENT CHARACTER}[31mred")
+    assert shown.stdout.startswith("📚 相关知识 (1 条):\n1. \\x1b[31mred")
     (asked,) = node.asked
     assert asked.query == {
         "q": "修复测试",

@@ -313,7 +313,7 @@ def up(
     try:
         check_free(data or DATA, http or HTTP)
     except LedgerError as error:
-        sys.stderr.write(f"kledger: {error.message} ({error.code})\n")
+        sys.stderr.write(f"kledger: {plain(error.message)} ({error.code})\n")
         raise typer.Exit(FAILED) from error
     collect_seldom()  # while modules load as well: as often as by default it takes a fifth of the start
     from producers.node.compose import NodeSettings, run
