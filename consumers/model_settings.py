@@ -13,6 +13,7 @@ from typing import Annotated, Final, Literal, NamedTuple, get_args
 from pydantic import AliasChoices, Field, SecretStr, ValidationError
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
+from kledger.contract.addresses import HttpAddress
 from kledger.contract.errors import NotAvailable
 from kledger.contract.words import ModelTask
 from ledger.wire.envelope import invalid_payload
@@ -44,7 +45,7 @@ class ModelSettings(BaseSettings):
         env_prefix="KLEDGER_MODEL_", frozen=True, populate_by_name=True, allow_inf_nan=False
     )
 
-    url: str = "https://api.openai.com/v1"
+    url: HttpAddress = "https://api.openai.com/v1"
     key: SecretStr = Field(default=SecretStr(""), validation_alias=AliasChoices("KLEDGER_MODEL_KEY", "OPENAI_API_KEY"))
     model: str = Field(default="", validation_alias="KLEDGER_MODEL")
     evolve: str = ""

@@ -6,11 +6,10 @@ endpoints need; KLEDGER_RERANK_KEY its key; KLEDGER_RERANK_DEADLINE how many sec
 
 from __future__ import annotations
 
-from urllib.parse import urlsplit
-
-from pydantic import Field, SecretStr, ValidationError, field_validator
+from pydantic import Field, SecretStr, ValidationError
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
+from kledger.contract.addresses import HttpAddress
 from ledger.wire.envelope import invalid_payload
 
 
@@ -19,18 +18,10 @@ class RerankSettings(BaseSettings):
 
     model_config = SettingsConfigDict(env_prefix="KLEDGER_RERANK_", frozen=True, allow_inf_nan=False)
 
-    url: str = ""
+    url: HttpAddress = ""
     model: str = ""
     key: SecretStr = SecretStr("")
     deadline: float = Field(default=1.0, gt=0, le=60)
-
-    @field_validator("url")
-    @classmethod
-    def _an_address(cls, url: str) -> str:
-        parts = urlsplit(url)
-        if url and (parts.scheme not in ("http", "https") or not parts.hostname):
-            raise ValueError("is no address: write http://… or https://…")
-        return url
 
     @property
     def address(self) -> str:

@@ -24,6 +24,7 @@ import httpx
 import orjson
 
 from kledger.client.refusals import error_of_body
+from kledger.contract.addresses import is_http_address
 from kledger.contract.errors import (
     BrokerUnavailable,
     InvalidPayload,
@@ -63,7 +64,7 @@ class Connection:
     waits: Callable[[str], None] | None = field(default=None, repr=False)  # told once, before it first tries again
 
     def __post_init__(self) -> None:
-        if not _is_address(self.address):
+        if not is_http_address(self.address):
             raise NodeUnreachable(
                 f"{self.address!r} is no address of a node: write http://HOST:PORT, for example {DEFAULT_URL}",
                 url=self.address,
@@ -170,14 +171,6 @@ class Connection:
         http, self.http = self.http, None
         if http is not None:
             await http.aclose()
-
-
-def _is_address(url: str) -> bool:
-    try:
-        parts = urlsplit(url)
-        return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-    except ValueError:  # brackets that do not close, a port beyond 65535
-        return False
 
 
 def _causes(error: BaseException | None) -> Iterator[BaseException]:

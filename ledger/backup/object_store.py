@@ -22,6 +22,7 @@ from urllib.parse import urlsplit
 
 from pyarrow import fs
 
+from kledger.contract.addresses import is_http_address
 from kledger.contract.errors import BackupMismatch, InvalidPayload, ObjectStoreFailed
 from ledger.backup.address import StoreAddress
 from ledger.backup.place import EVENTS, MANIFEST
@@ -200,12 +201,12 @@ def _file_system() -> fs.FileSystem:
     variable, said = _server_named()
     endpoint = {}
     if variable:
-        server = urlsplit(said)
-        if server.scheme not in ("http", "https") or not server.hostname or server.path.strip("/"):
+        if not is_http_address(said) or urlsplit(said).path.strip("/"):
             raise InvalidPayload(
                 f"{variable} is no address of a server: write http://HOST:PORT or https://HOST",
                 errors=[{"field": variable, "reason": "is no address of a server"}],
             )
+        server = urlsplit(said)
         endpoint = {"scheme": server.scheme, "endpoint_override": server.netloc}
     return fs.S3FileSystem(
         connect_timeout=_CONNECT_SECONDS, request_timeout=_REQUEST_SECONDS, allow_delayed_open=True, **endpoint

@@ -82,6 +82,8 @@ class BrokerAccess:
 
 
 def _address_and_user(url: str) -> tuple[str, tuple[str, str] | None]:
+    if not url.isprintable():
+        raise BrokerMisconfigured(f"the broker address {url!r} has characters that cannot be printed: write it anew")
     try:
         parts = urlsplit(url if "://" in url else f"nats://{url}")
         host, port = parts.hostname, parts.port or 4222

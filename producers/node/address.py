@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import IO
 from urllib.parse import urlsplit
 
+from kledger.contract.addresses import NO_ADDRESS, is_http_address
 from kledger.contract.errors import DataDirectoryInUse, NodeMisconfigured
 
 HTTP = "127.0.0.1:8420"
@@ -32,8 +33,8 @@ class NodeAddress:
 
 def host_and_port(address: str) -> tuple[str, int]:
     """Parse HOST:PORT. Raises NodeMisconfigured."""
-    parts = urlsplit(f"//{address}")
     try:
+        parts = urlsplit(f"//{address}" if address.isprintable() else "")
         host, port = parts.hostname, parts.port
     except ValueError:
         host, port = None, None
@@ -80,6 +81,17 @@ def take(lock: IO[str], data: Path) -> None:
             f"another node runs on {data.resolve()}{f' (process {holder})' if holder.isdecimal() else ''}: "
             "stop it, or choose another directory with --data, and another address with --http"
         ) from error
+
+
+def check_addresses(data: Path, *, qdrant: str | None) -> None:
+    """Raise NodeMisconfigured where a part of the node would end for its address, long after it began to start."""
+    if not str(data.resolve()).isprintable():
+        raise NodeMisconfigured(
+            f"the data directory {str(data)!r} has characters that cannot be printed, which the broker's configuration "
+            "cannot name: choose another one with --data"
+        )
+    if qdrant is not None and not is_http_address(qdrant):
+        raise NodeMisconfigured(f"--qdrant {qdrant!r} {NO_ADDRESS}, for example http://127.0.0.1:6333")
 
 
 def check_free(data: Path, address: str) -> None:

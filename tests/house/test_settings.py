@@ -13,6 +13,7 @@ from ledger.sessions.settings import SessionSettings
 from producers.access.limits import Limits
 from projections.analysts.memory_watch import AnalystLimits
 from projections.vectors.embedding import settings as embedding
+from tests.contracts.test_addresses import NO_ADDRESSES
 
 ALL: set[type[BaseSettings]] = {
     ModelSettings,
@@ -55,3 +56,19 @@ def test_a_session_that_never_ends_has_times_that_can_be_counted(monkeypatch: py
             SessionSettings()
         monkeypatch.setenv(f"KLEDGER_SESSION_{name}", "36500")
     assert 0 < SessionSettings().idle_us < SessionSettings().kept_us < 2**63
+
+
+ADDRESSES = sorted(
+    ((kind, name) for kind in ALL for name, field in kind.model_fields.items() if name == "url" or "_url" in name),
+    key=str,
+)
+
+
+@pytest.mark.parametrize("address", NO_ADDRESSES)
+@pytest.mark.parametrize(("kind", "name"), ADDRESSES)
+def test_an_address_that_is_none_is_refused_at_the_start(
+    kind: type[BaseSettings], name: str, address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(f"{kind.model_config['env_prefix']}{name}".upper(), address)
+    with pytest.raises(ValidationError, match="is no address"):
+        kind()

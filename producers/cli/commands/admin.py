@@ -308,9 +308,10 @@ def up(
     Example: kledger up --data ./ledger-data --http 127.0.0.1:8420
     """
     from ledger.runtime.default_data import DATA
-    from producers.node.address import HTTP, check_free
+    from producers.node.address import HTTP, check_addresses, check_free
 
     try:
+        check_addresses(data or DATA, qdrant=qdrant)
         check_free(data or DATA, http or HTTP)
     except LedgerError as error:
         sys.stderr.write(f"kledger: {plain(error.message)} ({error.code})\n")

@@ -10,6 +10,7 @@ from __future__ import annotations
 from pydantic import AliasChoices, Field, SecretStr, ValidationError
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
+from kledger.contract.addresses import HttpAddress
 from ledger.wire.envelope import invalid_payload
 from projections.vectors.wire import EmbeddingModel
 
@@ -19,7 +20,7 @@ class _Environment(BaseSettings):
 
     model: str = ""
     dimensions: int = Field(default=1536, ge=1, le=65_536)
-    url: str = "https://api.openai.com/v1"
+    url: HttpAddress = "https://api.openai.com/v1"
     key: SecretStr = Field(
         default=SecretStr(""), validation_alias=AliasChoices("KLEDGER_EMBEDDING_KEY", "OPENAI_API_KEY")
     )

@@ -1,0 +1,35 @@
+"""Addresses of servers that are asked over HTTP: of a node, of Qdrant, of a model."""
+
+from __future__ import annotations
+
+from typing import Annotated
+from urllib.parse import urlsplit
+
+from pydantic import AfterValidator
+
+NO_ADDRESS = "is no address: write http://HOST:PORT or https://HOST"
+
+
+def is_http_address(url: str) -> bool:
+    """Whether this is http:// or https:// with a host, and a port that there may be."""
+    # The parser drops line breaks and takes the rest for a host; who is asked later refuses it in words of its own.
+    if not url.isprintable() or " " in url:
+        return False
+    try:
+        parts = urlsplit(url)
+        host = parts.hostname or ""
+        if not host.isascii():
+            host.encode("idna")
+        return parts.scheme in ("http", "https") and bool(host) and parts.port != 0
+    except ValueError:  # brackets that do not close, a port beyond 65535, a name that no server can have
+        return False
+
+
+def _checked(url: str) -> str:
+    if url and not is_http_address(url):
+        raise ValueError(NO_ADDRESS)
+    return url
+
+
+HttpAddress = Annotated[str, AfterValidator(_checked)]
+"""An address in a setting, or nothing."""
