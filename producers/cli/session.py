@@ -325,6 +325,7 @@ def _as_typed(
 ) -> Callable[..., None]:
     """Give `run` the signature from which typer builds the command line: own parameters, then the shared ones."""
     run.__doc__ = function.__doc__
+    run.__dict__ |= function.__dict__  # what the command is marked with
     run.__dict__["__signature__"] = inspect.Signature(parameters)
     run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
     return run

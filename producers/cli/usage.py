@@ -8,6 +8,7 @@ from typing import Any
 
 import typer
 
+from producers.cli.alternatives import missing_of
 from producers.cli.misplaced import place_of
 
 _UsageError: Any = typer.BadParameter.__base__
@@ -47,13 +48,18 @@ def _missing(context: Any, first: Any, typed: Sequence[str]) -> list[str]:
     """All that the command requires and was not given, arguments before options."""
     command = context.command
     given, _, _ = command.make_parser(context).parse_args(args=_own(context, typed))
+
+    def value_of(each: Any) -> Any:
+        return each.consume_value(context, given)[0]
+
     missing = [
         each
         for each in command.get_params(context)
-        if each is first or (each.required and each.value_is_missing(each.consume_value(context, given)[0]))
+        if each is first or (each.required and each.value_is_missing(value_of(each)))
     ]
     missing.sort(key=lambda each: each.param_type_name != "argument")
-    return [each.opts[0] if each.param_type_name == "option" else each.display_name_raw for each in missing]
+    named = [each.opts[0] if each.param_type_name == "option" else each.display_name_raw for each in missing]
+    return [*named, *missing_of(command, value_of)]
 
 
 def _own(context: Any, typed: Sequence[str]) -> list[str]:

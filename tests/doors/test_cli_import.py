@@ -166,3 +166,12 @@ def test_a_file_that_is_no_json_lines_is_told_with_its_line_and_nothing_is_sent(
     assert f"is not JSON Lines, line {2 if text.startswith(chr(10)) else 1} is not JSON" in ran.stderr
     assert "a JSON object, on each line" in ran.stderr
     assert not [each for each in node.asked if each.line == BATCH]
+
+
+@pytest.mark.parametrize("stdin", ["", "\n\n"])
+def test_nothing_to_import_is_told_and_nobody_is_asked(node: ScriptedNode, stdin: str) -> None:
+    ran = kledger("import", "-", stdin=stdin)
+    assert (ran.exit_code, ran.stdout) == (0, "nothing to import: there is no line with a save payload\n")
+    ran = kledger("import", "-", "--json", stdin=stdin)
+    assert json.loads(ran.stdout).items() >= {"lines": 0, "saved": 0, "position": 0, "searchable": True}.items()
+    assert not node.asked

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from producers.cli.main import app
 from producers.cli.screen import counted
 from tests.doors.scripted_node import ScriptedNode, commanded_node
 from tests.doors.test_cli_knowledge import CHANGED, ITEM, SAVED, kledger
+from tests.doors.test_cli_paths import COMMANDS, line
 
 
 @pytest.fixture
@@ -175,6 +177,11 @@ def test_an_option_at_the_wrong_place_is_told_where_it_belongs(typed: str, said:
         ("save", "Missing: --content, --types."),
         ("save --types tool", "Missing option '--content'."),
         ("resource save", "Missing: ID, --title."),
+        ("repair", "Missing: --from, --data or --nats."),
+        ("repair --data d", "Missing option '--from'."),
+        ("repair --from b", "Invalid value: give either --data DIR or --nats URL"),
+        ("rate", "Missing: ID, --helpful, --harmful or --score."),
+        ("rate --helpful", "Missing argument 'ID'."),
         ("focus", "Missing: GOAL, description."),
         ("search deploy at night", "Too much: at night. A text or a path of several words stands in quotes."),
         ("backup my files", "Too much: files. A text or a path of several words stands in quotes."),
@@ -229,3 +236,24 @@ def test_ctrl_c_before_a_command_has_begun_is_one_line_too(
         entry.main()
     assert ended.value.code == 130
     assert capsys.readouterr().err.strip() == "kledger: stopped by Ctrl-C"
+
+
+def test_what_a_command_asks_for_once_it_has_the_rest_is_told_with_the_rest(
+    node: ScriptedNode, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """The sibling of a defect: a command that needs one of several options is asked with all that click requires."""
+    monkeypatch.chdir(tmp_path)
+    for name in ("KLEDGER_USER", "KLEDGER_DATA"):
+        monkeypatch.delenv(name, raising=False)
+    asking = re.compile(r"Invalid value(?: for --\w+)?: (give |say |name |state |whose )")
+    tried = 0
+    for name, command in COMMANDS.items():
+        if not any(each.required for each in command.params):
+            continue
+        filled = kledger(*line(name, {}))
+        asked = asking.search(" ".join(filled.stderr.replace("│", "").split()))
+        if filled.exit_code == 2 and asked:
+            bare = " ".join(kledger(*name.split()).stderr.replace("│", "").split())
+            assert re.search(r"Missing: .*(--|CONTENT)", bare), (name, bare, filled.stderr)
+            tried += 1
+    assert tried > 5

@@ -20,6 +20,7 @@ from rich.console import Group
 from kledger.contract.errors import InvalidPayload
 from ledger.backup.address import SCHEME, is_in_store
 from ledger.runtime.whole_file import check_directory_place
+from producers.cli.alternatives import one_of
 from producers.cli.commands import admin
 from producers.cli.progress import Bar, bar
 from producers.cli.screen import counted, facts, plain, with_paths, words
@@ -99,6 +100,7 @@ def _check(where: str, key: str | None) -> Answer:
     return Answer(asdict(checked), shown, ok=not checked.problems)
 
 
+@one_of("--data or --nats", "data", "nats")
 def restore_backup(
     session: Session,  # noqa: ARG001  # every command has one
     directory: Annotated[str, typer.Argument(metavar="DIR", help="The backup: a directory, or s3://BUCKET/PREFIX.")],
@@ -197,6 +199,7 @@ def _of_keys(data: Path | None, views: JsonObject | None) -> str:
     return f"of persons came back; before a node starts, copy the backed-up node's keys/master.key to {place}"
 
 
+@one_of("--data or --nats", "data", "nats")
 def repair(
     session: Session,  # noqa: ARG001  # every command has one
     source: Annotated[

@@ -60,7 +60,10 @@ def import_file(
             _import(session.ledger, _chunks(source, tally), tally, shown)
             _require_lines(name, tally)
             document = tally.document(began)
-            document |= until_searchable(session.ledger, wait, shown)
+            if tally.lines:
+                document |= until_searchable(session.ledger, wait, shown)
+            else:  # a node was not even asked
+                document |= {"searchable": True, "searchable_to": 0}
             session.settled = True
     except LedgerError as error:
         if tally.saved:
@@ -216,6 +219,8 @@ def _answer(tally: Tally, document: dict[str, Any]) -> Answer:
         f" at position {document['position']}"
     )
     counts += held_hint(document["held"])
+    if not tally.lines:
+        return Answer(document, "nothing to import: there is no line with a save payload")
     if not document["searchable"]:
         counts += f"; searches have position {document['searchable_to']}, the rest follows"
     if not tally.errors:

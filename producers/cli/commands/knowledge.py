@@ -10,6 +10,7 @@ import typer
 from typer.core import TyperCommand
 
 from producers.cli import reading
+from producers.cli.alternatives import one_of
 from producers.cli.commands import sharing
 from producers.cli.screen import plain
 from producers.cli.session import KNOWLEDGE, Answer, Session, as_caller
@@ -88,6 +89,7 @@ def save(
     return Answer(saved, f"saved {plain(saved['id'])} at position {saved['position']}")
 
 
+@one_of("a field such as --content", "task", "content", "types", "tag", "scopes", "owner", "resource")
 def revise(
     session: Session,
     item_id: reading.ItemId,
@@ -126,6 +128,7 @@ def revise(
     return Answer(changed, f"revised {plain(changed['id'])} at position {changed['position']}{waits(changed)}")
 
 
+@one_of("--helpful, --harmful or --score", "helpful", "harmful", "score")
 def rate(
     session: Session,
     item_id: reading.ItemId,

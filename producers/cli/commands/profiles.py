@@ -10,6 +10,7 @@ from rich.console import Group, RenderableType
 
 from kledger.contract.words import ProfileType
 from producers.cli import reading
+from producers.cli.alternatives import one_of
 from producers.cli.screen import plain, short_time, table, words
 from producers.cli.session import KNOWLEDGE, Answer, Session, as_caller
 
@@ -37,6 +38,7 @@ def show(
     return Answer(both, parts)
 
 
+@one_of("--user", "user")
 def prompt(
     session: Session, memory: WhichMemory, as_of: reading.AsOf = None, language: reading.Language = None
 ) -> Answer:
@@ -49,6 +51,7 @@ def prompt(
     return Answer({"memory_type": memory, "prompt": section}, plain(section or f"there is no active {memory} memory"))
 
 
+@one_of("--user", "user")
 def history(session: Session, memory: WhichMemory) -> Answer:
     """Every version of one memory, oldest first.
 
@@ -65,6 +68,7 @@ def history(session: Session, memory: WhichMemory) -> Answer:
     return Answer(memory_history, rows)
 
 
+@one_of("--user", "user")
 def set_content(session: Session, memory: WhichMemory, content: Content) -> Answer:
     """State the whole content of one memory anew.
 
@@ -75,6 +79,7 @@ def set_content(session: Session, memory: WhichMemory, content: Content) -> Answ
     return Answer(document, _shown(memory, document))
 
 
+@one_of("--user", "user")
 def patch(session: Session, memory: WhichMemory, content: Content) -> Answer:
     """State part of one memory anew: a JSON merge patch, null removes a field.
 
@@ -85,6 +90,7 @@ def patch(session: Session, memory: WhichMemory, content: Content) -> Answer:
     return Answer(document, _shown(memory, document))
 
 
+@one_of("--user", "user")
 def register(session: Session) -> Answer:
     """Begin both memories of the user with their default content; a second time changes nothing.
 
@@ -94,6 +100,7 @@ def register(session: Session) -> Answer:
     return Answer(session.ledger.profiles.register(), f"{session.caller['user']} has both memories")
 
 
+@one_of("--user", "user")
 def disable(session: Session, memory: WhichMemory) -> Answer:
     """Have one memory not used any more; its history stays, and setting it makes it active again.
 

@@ -11,6 +11,7 @@ from rich.console import Group
 
 from kledger.contract.words import SessionFilter
 from producers.cli import reading
+from producers.cli.alternatives import one_of
 from producers.cli.screen import counted, facts, plain, short_time, snippet, table, words
 from producers.cli.session import KNOWLEDGE, Answer, Session, as_caller
 
@@ -19,6 +20,7 @@ Owner = Annotated[str | None, typer.Option(help="As the operator: whose session,
 Role = Literal["system", "developer", "user", "assistant", "tool"]
 
 
+@one_of("CONTENT or --file", "content", "file")
 def append(
     session: Session,
     session_id: SessionId,

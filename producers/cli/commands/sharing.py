@@ -8,6 +8,7 @@ import typer
 from rich.console import Group
 
 from producers.cli import reading
+from producers.cli.alternatives import one_of
 from producers.cli.screen import facts, plain, short_time, table
 from producers.cli.session import KNOWLEDGE, NODE, Answer, Session, as_caller, as_operator
 
@@ -27,6 +28,7 @@ def acl(readers: reading.Many, writers: reading.Many) -> list[dict[str, str]]:
     ]
 
 
+@one_of("--reader, --writer or --nobody", "reader", "writer", "nobody")
 def share(
     session: Session,
     item_id: reading.ItemId,

@@ -11,6 +11,7 @@ from rich.console import Group
 from kledger.contract.words import BulkAction
 from producers.cli import reading
 from producers.cli.advice import advised
+from producers.cli.alternatives import one_of
 from producers.cli.commands import sharing
 from producers.cli.screen import counted, facts, plain, short_time, table
 from producers.cli.session import KNOWLEDGE, Answer, Session, as_caller
@@ -41,6 +42,7 @@ def restore(session: Session, item_ids: Ids, yes: Apply = False, reason: reading
     return _done(session, "restore", item_ids, yes, reason)
 
 
+@one_of("--reader or --writer", "reader", "writer")
 def share(
     session: Session,
     item_ids: Ids,
