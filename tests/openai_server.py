@@ -81,6 +81,7 @@ def embedding_endpoint(dimensions: int = 64) -> Iterator[EmbeddingEndpoint]:
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
+        disable_nagle_algorithm = True  # else a body waits 40 ms for the acknowledgement of its headers
 
         def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers["content-length"]))

@@ -14,10 +14,10 @@ from ledger.store.parked import NONE_PARKED, Parked
 from projections.archive.reading import Archive
 from projections.archive.writing import write_due
 from projections.engine.digest import RelationDigest
-from projections.engine.duckdb import open_view
 from projections.engine.view import Instance, View
 from projections.live.catch_up import catch_up
 from tests.integrity.logs import ListedLedger
+from tests.projections.empty_views import empty_view
 from tests.projections.histories import state
 
 
@@ -43,13 +43,14 @@ async def folded(
     parked: Parked = NONE_PARKED,
 ) -> dict[str, RelationDigest]:
     """The digests of a view that catches up with a log, and stops at each of `stops` in between."""
-    view = View(Instance(open_view(None), keyring=keyring))
-    try:
-        for to in (*sorted({stop for stop in stops if 0 < stop < len(log)}), len(log)):
-            await catch_up(ListedLedger(log), view, to, parked=parked, archive=archive)
-        return state(view.instance.bench)
-    finally:
-        view.close()
+    with empty_view() as con:
+        view = View(Instance(con, keyring=keyring))
+        try:
+            for to in (*sorted({stop for stop in stops if 0 < stop < len(log)}), len(log)):
+                await catch_up(ListedLedger(log), view, to, parked=parked, archive=archive)
+            return state(view.instance.bench)
+        finally:
+            view.close()
 
 
 def files_of(data: Path) -> list[Path]:

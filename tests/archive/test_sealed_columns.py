@@ -20,8 +20,10 @@ from projections.archive import reading
 from projections.archive.reading import Archive
 from projections.archive.writing import write_due
 from projections.engine.decode import parse
+from projections.engine.digest import RelationDigest
 from projections.fold_kit.parser import Parser
 from tests.archive.archives import archived, files_of, folded
+from tests.conftest import LoopThread
 from tests.integrity.logs import ListedLedger
 from tests.projections.histories import stored
 from tests.sealed_events import sealed_event
@@ -29,7 +31,7 @@ from tests.sealed_events import sealed_event
 ADA, BOB = "user:ada", "user:bob"
 SECRET = "ada-was-here-7f3a"
 KEYS = {name: DataKey(name, new_secret()) for name in (ADA, BOB)}
-SIZE = 10
+SIZE, SMALL = 70, 4
 # A resource's secret is not opened by anybody who folds: such an event is left to the log.
 PERSONAL = [event for event in EXAMPLES.values() if has_text(event.fact) and not event.fact.sealed_only]
 
@@ -45,9 +47,10 @@ def sealed(*persons: str) -> list[StoredEvent]:
     return stored([sealed_event(event, [KEYS[person] for person in persons]) for event in events])
 
 
-def log_of(*parts: Sequence[StoredEvent]) -> list[StoredEvent]:
+def log_of(*parts: Sequence[StoredEvent], size: int = SIZE) -> list[StoredEvent]:
+    """The parts one after another, as far as they fill segments."""
     whole = [event for part in parts for event in part]
-    whole = whole[: len(whole) // SIZE * SIZE]
+    whole = whole[: len(whole) // size * size]
     return [event._replace(position=at, message_id=f"m{at}") for at, event in enumerate(whole, 1)]
 
 
@@ -56,6 +59,20 @@ LOG = log_of(sealed(ADA), sealed(BOB), sealed(ADA, BOB), sealed(BOB, ADA), seale
 
 def keyring(held: Mapping[str, Held]) -> Keyring:
     return Keyring(lambda names: {name: held[name] for name in names if name in held})
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory: pytest.TempPathFactory, loop: LoopThread) -> Path:
+    """LOG in an archive with the columns of all that KEYS open; no test changes it."""
+    data = tmp_path_factory.mktemp("written")
+    loop.run(archived(data, LOG, SIZE, keyring(KEYS)))
+    return data
+
+
+@pytest.fixture(scope="module")
+def right(loop: LoopThread) -> dict[str, RelationDigest]:
+    """What the log gives to whom all KEYS are known."""
+    return loop.run(folded(LOG, None, keyring=keyring(KEYS)))
 
 
 @pytest.fixture
@@ -72,23 +89,21 @@ def decoded(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 
 async def test_every_kind_of_sealed_event_is_read_without_being_opened_or_parsed(
-    tmp_path: Path, decoded: list[int]
+    written: Path, right: dict[str, RelationDigest], decoded: list[int]
 ) -> None:
-    await archived(tmp_path, LOG, SIZE, keyring(KEYS))
-    archive = Archive(tmp_path)
-    assert await folded(LOG, archive, keyring=keyring(KEYS)) == await folded(LOG, None, keyring=keyring(KEYS))
+    archive = Archive(written)
+    assert await folded(LOG, archive, keyring=keyring(KEYS)) == right
     assert (archive.events, archive.damaged, decoded) == (len(LOG), [], [])
 
 
 @pytest.mark.parametrize("person", [ADA, BOB])
 async def test_words_are_unreadable_once_one_of_the_keys_that_sealed_them_is_destroyed(
-    tmp_path: Path, person: str, decoded: list[int]
+    written: Path, right: dict[str, RelationDigest], person: str, decoded: list[int]
 ) -> None:
-    await archived(tmp_path, LOG, SIZE, keyring(KEYS))
     gone: dict[str, Held] = {**KEYS, person: Tombstone(person, "user:local", "", "r", KEYS[person].witness)}
-    ours = await folded(LOG, Archive(tmp_path), keyring=keyring(gone))
+    ours = await folded(LOG, Archive(written), keyring=keyring(gone))
     assert ours == await folded(LOG, None, keyring=keyring(gone))
-    assert ours != await folded(LOG, None, keyring=keyring(KEYS))
+    assert ours != right
     assert decoded == [event.position for event in LOG if f":{person}:".encode() in event.body or _inside(event)]
 
 
@@ -97,25 +112,24 @@ def _inside(event: StoredEvent) -> bool:
     return f"{ADA}-{BOB}".encode() in event.body or f"{BOB}-{ADA}".encode() in event.body
 
 
-async def test_another_key_of_the_same_person_opens_nothing(tmp_path: Path) -> None:
-    await archived(tmp_path, LOG, SIZE, keyring(KEYS))
+async def test_another_key_of_the_same_person_opens_nothing(written: Path) -> None:
     other = keyring({**KEYS, ADA: DataKey(ADA, new_secret())})
-    assert await folded(LOG, Archive(tmp_path), keyring=other) == await folded(LOG, None, keyring=other)
+    assert await folded(LOG, Archive(written), keyring=other) == await folded(LOG, None, keyring=other)
 
 
 async def test_without_keys_sealed_events_are_archived_and_decoded_when_they_are_read(
-    tmp_path: Path, decoded: list[int]
+    tmp_path: Path, right: dict[str, RelationDigest], decoded: list[int]
 ) -> None:
     await archived(tmp_path, LOG, SIZE)
-    ours = await folded(LOG, Archive(tmp_path), keyring=keyring(KEYS))
-    assert ours == await folded(LOG, None, keyring=keyring(KEYS))
+    assert await folded(LOG, Archive(tmp_path), keyring=keyring(KEYS)) == right
     assert decoded == [event.position for event in LOG if b'"sealed:v1:' in event.body]
 
 
 async def test_what_is_sealed_in_the_log_stands_in_no_file_in_clear(tmp_path: Path) -> None:
-    clear, secret = log_of(sealed()), log_of(sealed(ADA), sealed(ADA, BOB))
-    await archived(tmp_path / "clear", clear, SIZE, keyring(KEYS))
-    await archived(tmp_path / "sealed", secret, SIZE, keyring(KEYS))
+    size = len(PERSONAL)
+    clear, secret = log_of(sealed(), size=size), log_of(sealed(ADA), sealed(ADA, BOB), size=size)
+    await archived(tmp_path / "clear", clear, size, keyring(KEYS))
+    await archived(tmp_path / "sealed", secret, size, keyring(KEYS))
     assert any(map(_says, files_of(tmp_path / "clear"))), "else this test would see nothing"
     assert [path for path in files_of(tmp_path / "sealed") if _says(path)] == []
 
@@ -130,8 +144,8 @@ def _says(path: Path) -> bool:
 
 
 async def test_a_byte_that_was_changed_in_any_file_is_named_and_the_views_are_right(tmp_path: Path) -> None:
-    log = log_of(sealed(ADA), sealed(ADA, BOB))[:SIZE]
-    await archived(tmp_path / "whole", log, SIZE, keyring(KEYS))
+    log = log_of(sealed(ADA), size=SMALL)[:SMALL]
+    await archived(tmp_path / "whole", log, SMALL, keyring(KEYS))
     right = await folded(log, None, keyring=keyring(KEYS))
     names = [path.relative_to(tmp_path / "whole") for path in files_of(tmp_path / "whole")]
     assert any(name.stem == "words" for name in names)
@@ -146,7 +160,7 @@ async def test_a_byte_that_was_changed_in_any_file_is_named_and_the_views_are_ri
         (damage,) = archive.damaged
         assert damage["file"].startswith(name.relative_to("archive").parent.as_posix())
         set_aside(data / "archive", segment_of(str(damage["segment"])), str(damage["file"]))
-        await write_due(ListedLedger(log), data, len(log), SIZE, keyring(KEYS))
+        await write_due(ListedLedger(log), data, len(log), SMALL, keyring(KEYS))
         again = Archive(data)
         assert await folded(log, again, keyring=keyring(KEYS)) == right
         assert again.damaged == []

@@ -56,6 +56,7 @@ def object_store(folder: Path) -> Iterator[Store]:
 
     class Handler(S3Handler):  # type: ignore[misc]  # the package has no types
         data_root = folder
+        disable_nagle_algorithm = True  # else a body waits 40 ms for the acknowledgement of its headers
 
         def _dispatch(self, action: Callable[[str, str], None]) -> None:
             def refused(_bucket: str, _key: str) -> None:

@@ -95,6 +95,7 @@ def scripted_node(kind: type[ScriptedNode] = ScriptedNode) -> Iterator[ScriptedN
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
+        disable_nagle_algorithm = True  # else a body waits 40 ms for the acknowledgement of its headers
 
         def _handle(self) -> None:
             parts = urlsplit(self.path)

@@ -15,6 +15,7 @@ from pydantic import SecretStr
 from consumers import model as model_file
 from consumers.model import ChatModel
 from consumers.model_settings import ModelSettings, Price
+from consumers.recall import rewriting as rewriting_file
 from consumers.recall.metrics import RecallModelMetrics
 from consumers.recall.rewriting import KEPT_SECONDS, MOST_ASKED, MOST_KEPT, MOST_QUERY, MOST_TEXT, Rewriting
 from kledger.contract.seal_mark import MARK
@@ -194,13 +195,16 @@ async def test_no_caller_can_tell_what_another_one_asked(endpoint: EmbeddingEndp
 
 
 async def test_what_is_kept_is_bounded_holds_no_question_and_is_forgotten(
-    endpoint: EmbeddingEndpoint, chat: ChatEndpoint
+    endpoint: EmbeddingEndpoint, chat: ChatEndpoint, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    most = 20
+    assert most < MOST_KEPT <= 1_000
+    monkeypatch.setattr(rewriting_file, "MOST_KEPT", most)
     chat.says({"queries": ["登录的 bug 怎么修好"]}, to="in other words")
     async with rewriting(endpoint, hyde="") as asking:
-        for number in range(MOST_KEPT + 5):
+        for number in range(most + 5):
             await asking.asked_differently(f"{QUERY} {number}", "zh", "user:ann")
-        assert len(asking._kept) == MOST_KEPT
+        assert len(asking._kept) == most
         assert not any("登录".encode() in key for key in asking._kept)
         asking.forget()
         assert not asking._kept
