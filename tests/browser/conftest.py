@@ -39,6 +39,34 @@ def operator(browser: Browser, node: RunningNode) -> Any:
     return kept
 
 
+@pytest.fixture(scope="module")
+def opened_before(browser: Browser) -> Iterator[dict[str, Window]]:
+    """Windows that stay open from test to test, by what they were asked for with."""
+    kept: dict[str, Window] = {}
+    yield kept
+    for each in kept.values():
+        each.close()
+
+
+@pytest.fixture
+def kept_window(
+    browser: Browser, node: RunningNode, opened_before: dict[str, Window]
+) -> Iterator[Callable[..., Window]]:
+    """Windows of this kind that earlier tests have opened, for what a page says at whatever visit."""
+
+    def kept(**how: Any) -> Window:
+        named = str(sorted(how.items()))
+        if named not in opened_before:
+            opened_before[named] = Window(browser, node.url, **how)
+        return opened_before[named]
+
+    yield kept
+    complaints = [each for one in opened_before.values() for each in one.complaints]
+    for each in opened_before.values():
+        each.complaints.clear()
+    assert not complaints, complaints
+
+
 @pytest.fixture
 def window(browser: Browser, node: RunningNode) -> Iterator[Callable[..., Window]]:
     """Opens windows; in the end none of them may have complained."""
