@@ -143,19 +143,33 @@ def read_segment(path: Path) -> Iterator[list[BackupEvent]]:
 
     Raises OSError, pyarrow.ArrowException, ValueError when it is damaged.
     """
+    for rows in _lists_of(path, SCHEMA.names):
+        yield list(map(BackupEvent, events_in(rows), rows["leaf"].to_pylist()))
+
+
+def events_by_position(content: bytes) -> Iterator[list[StoredEvent]]:
+    """The events of a whole file by position, in lists; a row group at a time is unpacked where that will do.
+
+    Raises pyarrow.ArrowException, ValueError when it is damaged.
+    """
+    for rows in _lists_of(pa.BufferReader(content), EVENT_COLUMNS):
+        yield events_in(rows)
+
+
+def _lists_of(source: Path | pa.BufferReader, columns: Sequence[str]) -> Iterator[pa.Table]:
+    """These columns of a file by position, a list of events at a time."""
     import pyarrow.parquet as pq
 
-    with pq.ParquetFile(path, pre_buffer=False) as file:
+    with pq.ParquetFile(source, pre_buffer=False) as file:
         if not file.schema_arrow.equals(SCHEMA):
             raise ValueError("it does not have the columns of an event file")
         order = _order(file.read(["position"], use_threads=False))
         if order is None:
-            batches = file.iter_batches(_READ_EVENTS, use_threads=False)
+            batches = file.iter_batches(_READ_EVENTS, columns=list(columns), use_threads=False)
         else:
-            batches = iter(file.read(use_threads=False).take(order).to_batches(_READ_EVENTS))
+            batches = iter(file.read(list(columns), use_threads=False).take(order).to_batches(_READ_EVENTS))
         for batch in batches:
-            rows = pa.Table.from_batches([batch])
-            yield list(map(BackupEvent, events_in(rows), rows["leaf"].to_pylist()))
+            yield pa.Table.from_batches([batch])
 
 
 def read_leaves(path: Path) -> list[bytes]:

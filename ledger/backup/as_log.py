@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 import pyarrow as pa
 
 from kledger.contract.errors import LogGap
-from ledger.archive.event_file import events_in, events_of
+from ledger.archive.event_file import events_by_position, events_in, events_of
 from ledger.backup.manifest import Segment
 from ledger.backup.writing import damaged
 from ledger.event import StoredEvent
@@ -46,15 +47,32 @@ class BackupLog:
                 yield events_in(rows.slice(at, batch))
 
 
+def events_in_order(directory: Path, files: Sequence[Segment]) -> Iterator[list[StoredEvent]]:
+    """All events of a backup, in lists. Raises BackupDamaged when a file is another one than the manifest names."""
+    for file in files:
+        with _read_of(directory, file):
+            yield from events_by_position(_content(directory, file))
+
+
 def _rows(directory: Path, file: Segment) -> pa.Table:
     """The events of a file as columns. Raises BackupDamaged."""
-    try:
-        content = (directory / file.file).read_bytes()
-        if hashlib.sha256(content).hexdigest() != file.sha256:
-            raise ValueError("was changed: its SHA-256 is another one")
-        rows = events_of(content)
+    with _read_of(directory, file):
+        rows = events_of(_content(directory, file))
         if len(rows) != file.last - file.first + 1:
             raise ValueError("has another number of events")
+    return rows
+
+
+def _content(directory: Path, file: Segment) -> bytes:
+    content = (directory / file.file).read_bytes()
+    if hashlib.sha256(content).hexdigest() != file.sha256:
+        raise ValueError("was changed: its SHA-256 is another one")
+    return content
+
+
+@contextmanager
+def _read_of(directory: Path, file: Segment) -> Iterator[None]:
+    try:
+        yield
     except (OSError, ValueError, pa.ArrowException) as error:
         raise damaged(directory, [f"{file.file} {error}"]) from error
-    return rows

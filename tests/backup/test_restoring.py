@@ -20,7 +20,8 @@ from kledger.contract.errors import (
     RestoreRefused,
     RestoreUnfinished,
 )
-from ledger.backup.checking import check_backup
+from ledger.backup import restoring
+from ledger.backup.checking import check_backup, intact
 from ledger.backup.restoring import restore
 from ledger.backup.witnesses import SignedLog
 from ledger.backup.writing import back_up
@@ -169,6 +170,31 @@ async def test_a_damaged_backup_brings_nothing_back(
     with pytest.raises(BackupDamaged, match=last.name):
         await restore(target, tmp_path / "b")
     assert not (await admin_of.api("STREAM.NAMES")).get("streams")
+
+
+async def test_a_file_that_is_replaced_after_the_check_is_not_brought_back(
+    target: BrokerAccess, tmp_path: Path
+) -> None:
+    await backed_up(history(25), tmp_path / "one")
+    await backed_up([event._replace(body=b"{}") for event in history(25)], tmp_path / "other")
+    manifest = intact(tmp_path / "one")
+    file = manifest.segments[-1].file
+    shutil.copyfile(tmp_path / "other" / file, tmp_path / "one" / file)
+    with pytest.raises(BackupDamaged, match="another one"):
+        await restore(target, tmp_path / "one", manifest=manifest)
+    with pytest.raises(RestoreUnfinished):
+        await told_by(target)
+
+
+async def test_what_is_read_waits_for_its_comparison(
+    target: BrokerAccess, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(restoring, "_LISTS_TO_COMPARE", 1)
+    monkeypatch.setattr(restoring, "_READ_EVENTS", 3)
+    events = history(60)
+    await backed_up(events, tmp_path, segment_events=7)
+    assert (await restore(target, tmp_path)).position == 60
+    assert await told_by(target) == events
 
 
 async def test_a_restore_says_who_signed_and_may_insist_on_it(target: BrokerAccess, tmp_path: Path) -> None:
