@@ -11,6 +11,8 @@ from functools import cache
 from pathlib import Path
 
 from consumers.model import Prompt
+from kledger.contract.language import ENGLISH
+from ledger.prompts import language_of
 from ledger.prompts import prompt as published_prompt
 
 _FILES = Path(__file__).parent / "prompts"
@@ -31,6 +33,5 @@ def prompt(name: str, text: str) -> Prompt:
 
 def extraction_prompt(text: str) -> Prompt:
     """A prompt with the published extraction rules and some material; in Chinese if the material has Chinese text."""
-    chinese = any("\u4e00" <= char <= "\u9fff" for char in text)
-    rules = published_prompt("knowledge_extraction", "zh" if chinese else "en")
+    rules = published_prompt("knowledge_extraction", language_of(text) or ENGLISH)
     return Prompt(rules.version, rules.text, text)

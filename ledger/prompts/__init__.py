@@ -48,5 +48,10 @@ def prompt(name: str, language: Language = ENGLISH) -> Prompt:
     return Prompt(name, language, _comment(title), _comment(description), version, text)
 
 
+def language_of(text: str) -> Language | None:
+    """Chinese for a text with a Chinese character; None where nothing tells, as of a command or a name."""
+    return "zh" if any("\u4e00" <= char <= "\u9fff" for char in text) else None
+
+
 def _comment(line: str) -> str:
     return line.removeprefix("<!--").removesuffix("-->").strip()

@@ -47,6 +47,8 @@ def test_other_words_find_what_the_own_words_do_not(served: EmbeddingEndpoint, a
     with served.chat.scripted() as chat:
         chat.says({"queries": ["怎么修登录的 bug", "user authentication troubleshooting"]}, to="in other words")
         answer = ann.recall(QUESTION)
+        in_chinese = f'<question language="zh">\n{QUESTION}\n'
+        assert in_chinese in chat.asked[-1].text, "the question's language, whatever the texts of the caller are in"
     assert [item["task"] for item in answer["results"]] == ["user authentication troubleshooting"]
     assert answer["results"][0].get("asked_as") == "user authentication troubleshooting"
     assert answer["floor"] <= answer["results"][0]["match"] <= 0.7

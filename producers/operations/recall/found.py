@@ -12,6 +12,7 @@ from kledger.contract.language import Language
 from kledger.contract.scopes import Caller
 from kledger.requests.recall import RecallRequest
 from ledger.event import JsonObject, Lineage
+from ledger.prompts import language_of
 from producers.operations.desk import Desk, Freshness
 from producers.operations.recall.search import search
 from projections.search.asked_differently import Hit, joined
@@ -86,7 +87,8 @@ async def _in_other_words(
     if desk.rewriter is None or any(item["match"] >= floor for item in first["results"]):
         return first
     whose = repr((desk.org, caller.reading_as(), caller.searched_scopes()))
-    written = await desk.rewriter.asked_differently(asked.message, language, whose)
+    spoken = language_of(asked.message) or language  # of the question, whichever its reader's texts are in
+    written = await desk.rewriter.asked_differently(asked.message, spoken, whose)
     if written.reason is not None:
         freshness.note(Degraded(part="rewriting", reason=written.reason, position=None))
     texts = [*written.queries, *([written.hypothetical] if written.hypothetical is not None else [])]
