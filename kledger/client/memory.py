@@ -118,6 +118,7 @@ async def memories(
     status: ItemFilter = "active",
     concern: MemoryConcern | None = None,
     role: ProjectRole | None = None,
+    ids: Sequence[str] | None = None,
     limit: int = 10,
     offset: int = 0,
     as_of: Moment | None = None,
@@ -125,7 +126,7 @@ async def memories(
     """The memories that the caller may see, by when they happened, the latest first; of episodes that is a timeline.
 
     `since` and `until` are times; `concern` narrows to those in conflict, promoted or never recalled; `role` to what is
-    meant for it of what projects share.
+    meant for it of what projects share; `ids` to those of these items that are memories.
     `layers` and `kinds` are each any-of. The next page begins at the offset `next`.
     """
     return await wire.read(
@@ -139,6 +140,7 @@ async def memories(
             "status": status,
             "concern": concern,
             "role": role,
+            "id": comma_joined(ids),
             "limit": limit,
             "offset": offset,
             "as_of": moment(as_of),

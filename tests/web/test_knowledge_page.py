@@ -8,6 +8,7 @@ from html import unescape
 
 import pytest
 
+from kledger import LedgerClient
 from tests.journeys.running_node import RunningNode, caught_up
 from tests.web.visitor import Visitor, visitor, words
 
@@ -268,3 +269,28 @@ def test_a_procedure_is_called_by_its_name_and_a_title_is_not_said_twice(node: R
         page = words(steps.get("/ui/knowledge").text)
         assert "Trim the wick The flame smokes Cut it. Light it." in page
         assert page.count("The oil is from Bergen") == page.count("Retire The oil is from Bergen") + 2, page
+
+
+def _remembered(ledger: LedgerClient) -> None:
+    mei = ledger.acting_as(user="lh-source", agent="协调Agent")
+    mei.remember("用户偏好使用 TypeScript", "semantic", id="lh-source,1", tags=["tech_stack"])
+    mei.remember("用户喜欢简短的回答", "semantic", id="lh-source-2")
+    mei.save("A plain item", "of a book", ["tool"], source={"name": "A Book"}, id="lh-source-3")
+    for name in ("a", "b"):
+        ledger.acting_as(user="lh-source", agent=name).confirm("lh-source,1")
+    caught_up(ledger)
+
+
+def test_a_card_tells_how_many_conversations_a_memory_is_from_and_through_which_agent(
+    shared_node: RunningNode,
+) -> None:
+    with shared_node.client() as ledger:
+        _remembered(ledger)
+    with visitor(shared_node.url, user="lh-source") as page:
+        cards = words(page.get("/ui/knowledge").text)
+        assert "Sources: 3 conversations Agent: 协调Agent user:lh-source Tags: tech_stack" in cards
+        assert "Source: 1 conversation Agent: 协调Agent user:lh-source" in cards
+        assert "Source: A Book" in cards
+        page.post("/ui/settings", language="zh", back="/ui")
+        assert "来源: 3次对话" in words(page.get("/ui/knowledge", q="用户偏好 TypeScript").text)
+        assert "来源: 3次对话" in words(page.get("/ui/knowledge", view="table").text)

@@ -19,6 +19,7 @@ from kledger.answers.memory import (
     OneMemory,
     Remembered,
 )
+from kledger.contract.lists import split_words
 from kledger.contract.words import HeldStatus, ItemFilter, MemoryConcern, MemoryLayer, ProjectRole
 from kledger.requests.memory import CleanRequest, ConfirmRequest, DecideHeldRequest, DecideRequest, RememberRequest
 from producers.http.answers import PROPOSED, Json, ReadJson, documented, saved_item
@@ -93,9 +94,12 @@ def routes(desk: Desk) -> list[APIRouter]:
         role: Annotated[
             ProjectRole | None, Query(description="Of what a project shares, only what is meant for this role")
         ] = None,
+        ids: Annotated[
+            str | None, Query(alias="id", description="Only those of these items that are memories; " + _SEVERAL)
+        ] = None,
     ) -> Json:
         """The memories that the caller may see, by when they happened, the latest first."""
-        wanted = Wanted(layers, kinds, owner, since, until, status, concern, role)
+        wanted = Wanted(layers, kinds, owner, since, until, status, concern, role, split_words(ids or ""))
         window = Window(limit, offset)
         return ReadJson(await reading.timeline(desk, caller, wanted, window, as_of=as_of, freshness=fresh), fresh)
 

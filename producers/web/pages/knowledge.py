@@ -82,6 +82,7 @@ async def _list(visit: Visit, narrowed: Narrowed, place: tuple[str, str, str] | 
     filters = narrowed.filters()
     asked = _found(visit, narrowed, filters) if narrowed["q"] else _listed(visit, narrowed, filters)
     shown, facets = await asyncio.gather(asked, visit.ledger.facets(**filters))
+    sources = await _sources(visit, shown.items)
     session = visit.session
     return page(
         visit,
@@ -90,6 +91,7 @@ async def _list(visit: Visit, narrowed: Narrowed, place: tuple[str, str, str] | 
         place=place,
         tabs=TABS,
         shown=shown,
+        sources=sources,
         answers={"degraded": [*shown.degraded, *facets["degraded"]]},
         layers=[layer_of(item) for item in shown.items],
         retires=[may_retire(session, item) for item in shown.items],
@@ -101,6 +103,15 @@ async def _list(visit: Visit, narrowed: Narrowed, place: tuple[str, str, str] | 
         scores=SCORES,
         sorts=SORTS,
     )
+
+
+async def _sources(visit: Visit, items: Sequence[Item]) -> dict[str, int]:
+    """How many conversations each of the memories among these items is from: its save and what confirmed it since."""
+    ids = [item["id"] for item in items if "memory" in item]
+    if not ids:
+        return {}
+    memories = await visit.ledger.memories(ids=ids, status="all", limit=len(ids))
+    return {each["id"]: each["evidence_count"] for each in memories["results"]}
 
 
 async def _listed(visit: Visit, narrowed: Narrowed, filters: ItemFilters) -> Shown:

@@ -22,7 +22,16 @@ from projections.fold_kit.page import Page, Window
 from projections.fold_kit.sql_text import among
 from projections.fold_kit.versioned_view import Column, comments
 from projections.fold_kit.visibility import shared_by_a_project
-from projections.views.knowledge.ask import ITEM_COLUMNS, microseconds, readable_by, rfc3339, seen_by, whole
+from projections.views.knowledge.ask import (
+    ITEM_COLUMNS,
+    LISTED,
+    listed,
+    microseconds,
+    readable_by,
+    rfc3339,
+    seen_by,
+    whole,
+)
 from projections.views.knowledge.evidence import CREDITED, SUPPORTS
 from projections.views.knowledge.memory_fields import stated_memory
 from projections.views.knowledge.memory_health import concern
@@ -83,6 +92,8 @@ class Wanted:
     concern: MemoryConcern | None = None
     role: ProjectRole | None = None
     """Of what a project shares, only what is meant for this role."""
+    ids: Sequence[str] = ()
+    """Only those of these items that are memories."""
 
 
 def memories(
@@ -106,6 +117,9 @@ def memories(
         if any_of:
             where.append(f"m.{column} IN ({', '.join('?' * len(any_of))})")
             values += any_of
+    if wanted.ids:
+        where.append(f"m.id IN ({LISTED})")
+        values.append(listed(wanted.ids))
     if wanted.owner is not None:
         where.append("m.owner = ?")
         values.append(wanted.owner)
