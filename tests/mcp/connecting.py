@@ -22,9 +22,15 @@ WAYS: tuple[Way, ...] = ("http", "http of 2025", "stdio", "stdio of 2025")
 
 @asynccontextmanager
 async def connected(
-    url: str, way: Way, *, token: str | None = None, log: Path | None = None, **who: str
+    url: str,
+    way: Way,
+    *,
+    token: str | None = None,
+    log: Path | None = None,
+    settings: Mapping[str, str] | None = None,
+    **who: str,
 ) -> AsyncIterator[Client]:
-    """A client of the node at `url`, which asks as `who` (`agent="scribe"`)."""
+    """A client of the node at `url`, which asks as `who` (`agent="scribe"`); over stdio with `settings` of its own."""
     mode = "legacy" if way.endswith("2025") else "auto"
     if way.startswith("http"):
         headers = {f"X-Ledger-{kind.title()}": name for kind, name in who.items()}
@@ -34,6 +40,7 @@ async def connected(
             yield client
         return
     program = stdio(url, token=token, **who)
+    program.env = {**(program.env or {}), **(settings or {})}
     if log is not None:  # what the server says on stderr
         program.args = ["-c", f'exec "$@" 2>>"{log}"', "sh", program.command, *program.args]
         program.command = "sh"

@@ -29,7 +29,8 @@ async def test_the_tools_come_and_go_with_the_node_and_ask_for_its_tokens(tmp_pa
     data, address, log = tmp_path / "data", free_address(), tmp_path / "mcp.log"
     url = f"http://{address}"
     record, token = create_token(data, {"agent": ["scribe"]})
-    async with connected(url, "stdio", token=token, log=log) as early:
+    patient = {"KLEDGER_RETRY_FOR": "2"}  # else it asks a node that has ended for half a minute
+    async with connected(url, "stdio", token=token, log=log, settings=patient) as early:
         tools = (await early.list_tools()).tools
         assert {tool.name for tool in tools} == BY_NAME.keys(), "it serves before there is a node"
         assert await refused(early, "knowledge_list", {}) == "node_unreachable"
