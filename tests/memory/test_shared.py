@@ -263,13 +263,6 @@ async def test_a_conflict_is_resolved_where_the_other_side_waits_for_approval(do
     assert (await read(door, f"{K}/adr", DEV))["status"] == "retired"
 
 
-async def test_shared_memory_is_merged_with_nothing(door: Door) -> None:
-    for name in ("one", "two"):
-        await said(door, M, ADR | {"id": name}, LEAD)
-    slim = await said(door, f"{K}/slim", {"dry_run": True, "threshold": 0.9, "wait": 30}, LEAD)
-    assert slim["groups"] == []
-
-
 async def test_what_the_gate_refuses_for_a_role_taken_away_meanwhile_is_answered_as_refused(door: Door) -> None:
     """The decision is appended after the look at the roles, and another event stands between the two."""
     await propose(door)

@@ -120,6 +120,17 @@ def test_without_a_model_the_best_of_each_group_is_kept_and_all_can_be_brought_b
     assert plain.sql("SELECT count(*) FROM refused_events")["rows"] == [[0]]
 
 
+def test_memory_that_a_project_shares_is_merged_with_nothing(plain: LedgerClient) -> None:
+    plain.appoint_coordinator("ledger", "agent:lead")
+    lead = plain.acting_as(agent="lead", project="ledger")
+    first, _ = (lead.remember("PostgreSQL instead of MySQL", kind="adr")["id"] for _ in range(2))
+    assert plain.get(first)["status"] == "active"
+    shared = lead.slim(dry_run=True)
+    assert (shared["status"], shared["items_before"], shared["groups"]) == ("reported", 0, [])
+    saved(lead, COPY, COPY)
+    assert len(lead.slim(dry_run=True)["groups"]) == 1, "what is its own alone is"
+
+
 def test_only_what_the_caller_owns_within_the_scopes_given_is_merged(plain: LedgerClient) -> None:
     bob, eve = plain.acting_as(user="bob"), plain.acting_as(user="eve", project="x")
     text = "Keep the raw answer beside the parsed one in the {} store"
