@@ -57,13 +57,14 @@ def check_backup(where: Where, progress: Progress = silent, *, key: VerifyingKey
     before = chain.head
     for segment in manifest.segments:
         try:
-            leaves = _check(place, segment, before)
+            leaves = _check(place, segment)
+            longer = extend_past(chain, leaves, witness) if whole else None
+            _check_end(segment, leaves, longer.head if longer is not None else chain_head(before, leaves))
         except (OSError, ValueError, pa.ArrowException) as error:
             problems.append(f"{segment.file} {_described(error)}")
             whole = False
         else:
-            if whole:
-                chain = extend_past(chain, leaves, witness)
+            chain = longer or chain
         before = segment.head  # from the manifest, so that a damaged file does not affect the next
         progress(segment.last, manifest.position, segment.last / max(time.monotonic() - started, 1e-9))
     if whole and chain != manifest.chain:
@@ -126,7 +127,7 @@ def read_backup(directory: Path, start: int = 1) -> Iterator[list[BackupEvent]]:
             raise damaged(directory, [f"{segment.file} {_described(error)}"]) from error
 
 
-def _check(place: Place, segment: Segment, before: bytes) -> list[bytes]:
+def _check(place: Place, segment: Segment) -> list[bytes]:
     """The leaves of one file. Raises OSError, ValueError, pyarrow.ArrowException."""
     leaves: list[bytes] = []
     position = segment.first - 1
@@ -136,17 +137,24 @@ def _check(place: Place, segment: Segment, before: bytes) -> list[bytes]:
         if file_digest(path) != segment.sha256:
             raise ValueError("was changed: its SHA-256 is another one")
         for batch in read_segment(path):
-            computed = leaf_hashes([one.event for one in batch])
-            for one, leaf in zip(batch, computed, strict=True):
-                position += 1
-                if one.event.position != position:
-                    raise ValueError(f"has position {one.event.position} in the place of {position}")
-                if one.leaf != leaf:
-                    raise ValueError(f"holds another event at position {position} than its leaf says")
+            events, stated = zip(*batch, strict=True)
+            computed = leaf_hashes(events)
+            for expected, event in enumerate(events, position + 1):
+                if event.position != expected:
+                    raise ValueError(f"has position {event.position} in the place of {expected}")
+            if computed != list(stated):
+                other = next(at for at, pair in enumerate(zip(computed, stated, strict=True)) if pair[0] != pair[1])
+                raise ValueError(f"holds another event at position {events[other].position} than its leaf says")
+            position = events[-1].position
             leaves += computed
-    if position != segment.last or leaves[-1] != segment.leaf or chain_head(before, leaves) != segment.head:
-        raise ValueError(f"ends at position {position} with another chain than the manifest says")
+    if position != segment.last:
+        raise ValueError(f"ends at position {position} and not at {segment.last}")
     return leaves
+
+
+def _check_end(segment: Segment, leaves: list[bytes], head: bytes) -> None:
+    if leaves[-1] != segment.leaf or head != segment.head:
+        raise ValueError(f"ends at position {segment.last} with another chain than the manifest says")
 
 
 def _described(error: Exception) -> str:
