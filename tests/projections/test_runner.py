@@ -14,11 +14,15 @@ import pytest
 from kledger.contract.errors import BrokerUnavailable, LogGap, ViewBehind
 from kledger.contract.knowledge import Source
 from ledger.event import StoredEvent
+from ledger.privacy.keyring import Keyring
 from ledger.store.in_memory import MemoryLedger
+from ledger.store.parked import Parked
 from projections.engine.batch import fold_batch
 from projections.engine.duckdb import open_view
+from projections.engine.predecode import OpenedAhead, open_ahead
 from projections.engine.view import Instance, View
 from projections.fold_kit.workbench import Workbench
+from projections.live import decoded_ahead
 from projections.live import projector as runner
 from projections.live.catch_up import catch_up
 from projections.live.projector import Projector
@@ -127,6 +131,28 @@ async def test_catching_up_ends_where_it_is_told_to_and_says_how_far_it_is() -> 
     assert told[-1] == 20
     log = [event async for events in ledger.read() for event in events]
     assert state(view.instance.bench) == state(view_of(log[:20]))
+    view.close()
+
+
+async def test_a_vault_that_does_not_answer_as_events_are_opened_ends_the_catching_up(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    ledger = MemoryLedger()
+    await ledger.append_many([saved(f"k{n}") for n in range(25)])
+    monkeypatch.setattr(decoded_ahead, "_LIST", 10)
+    asked = list[int]()
+
+    def opened(keyring: Keyring, events: list[StoredEvent], parked: Parked) -> OpenedAhead:
+        asked.append(events[0].position)
+        if len(asked) > 1:
+            raise BrokerUnavailable("the vault is gone")
+        return open_ahead(keyring, events, parked)
+
+    monkeypatch.setattr(decoded_ahead, "open_ahead", opened)
+    view = View(Instance(open_view(None)))
+    with pytest.raises(BrokerUnavailable, match="the vault is gone"):
+        await catch_up(ledger, view, 25)
+    assert asked == [1, 11]
     view.close()
 
 
