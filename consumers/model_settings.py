@@ -46,23 +46,41 @@ class ModelSettings(BaseSettings):
     )
 
     url: HttpAddress = "https://api.openai.com/v1"
+    """The endpoint, which speaks OpenAI's chat completions API."""
     key: SecretStr = Field(default=SecretStr(""), validation_alias=AliasChoices("KLEDGER_MODEL_KEY", "OPENAI_API_KEY"))
+    """Its key; without it that of OPENAI_API_KEY."""
     model: str = Field(default="", validation_alias="KLEDGER_MODEL")
+    """The model for every task but the three of a recall."""
     evolve: str = ""
+    """Rewrites an item by feedback."""
     extract: str = ""
+    """Finds knowledge in what was said."""
     slim: str = ""
+    """Merges near-duplicates."""
     summarise: str = ""
+    """Sums up sessions and documents."""
     route: str = ""
+    """Chooses before a search ranks."""
     intent: str = ""
+    """Tells what a message is after."""
     rewrite: str = ""
+    """Puts a question in other queries."""
     hyde: str = ""
+    """Writes a possible answer, whose vector searches."""
     timeout: float = Field(default=60.0, gt=0)
+    """Seconds a request."""
     retries: int = Field(default=3, ge=0, le=20)
+    """How often a call is made again that was not done."""
     concurrency: int = Field(default=4, ge=1, le=1_000)
+    """Calls at once, a node."""
     budget_usd: float | None = Field(default=None, ge=0)
+    """Dollars a day, in UTC, all nodes together."""
     prices: dict[str, Price] = {}
+    """Dollars for a million tokens by model: input, output."""
     idempotent: bool = False
+    """The endpoint bills one Idempotency-Key once."""
     routing: Literal["off", "on"] = Field(default="off", validation_alias="KLEDGER_ROUTING")
+    """Whether a model chooses in every search that does not say otherwise."""
 
     def named(self) -> frozenset[str]:
         """All models that the settings name."""

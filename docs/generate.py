@@ -15,6 +15,7 @@ from docs.generators.command import command_page
 from docs.generators.errors import errors_page
 from docs.generators.events import events_page
 from docs.generators.http import http_page, openapi_document
+from docs.generators.settings import settings_page
 from docs.generators.tools import tools_page
 from docs.generators.views import views_page
 from ledger.vocabulary.asyncapi import asyncapi_document
@@ -31,6 +32,7 @@ def pages() -> Mapping[str, str]:
         "command.md": command_page(),
         "http.md": http_page(),
         "tools.md": tools_page(),
+        "settings.md": settings_page(),
         "views.md": views_page(),
         "asyncapi.json": as_json(asyncapi_document()),
         "openapi.json": as_json(openapi_document()),

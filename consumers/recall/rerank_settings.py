@@ -19,9 +19,13 @@ class RerankSettings(BaseSettings):
     model_config = SettingsConfigDict(env_prefix="KLEDGER_RERANK_", frozen=True, allow_inf_nan=False)
 
     url: HttpAddress = ""
+    """An endpoint with `POST /rerank`."""
     model: str = ""
+    """The model, which TEI needs no name of."""
     key: SecretStr = SecretStr("")
+    """Its key."""
     deadline: float = Field(default=1.0, gt=0, le=60)
+    """Seconds that a recall waits for it."""
 
     @property
     def address(self) -> str:

@@ -19,13 +19,19 @@ class _Environment(BaseSettings):
     model_config = SettingsConfigDict(env_prefix="KLEDGER_EMBEDDING_", allow_inf_nan=False)
 
     model: str = ""
+    """The model; without one vectors are made of the words alone."""
     dimensions: int = Field(default=1536, ge=1, le=65_536)
+    """Of its vectors."""
     url: HttpAddress = "https://api.openai.com/v1"
+    """The endpoint."""
     key: SecretStr = Field(
         default=SecretStr(""), validation_alias=AliasChoices("KLEDGER_EMBEDDING_KEY", "OPENAI_API_KEY")
     )
+    """Its key; without it that of OPENAI_API_KEY."""
     shorten: bool = False
+    """Whether the endpoint is asked for this many dimensions."""
     deadline: float = Field(default=0.3, gt=0, le=60)
+    """Seconds that a search waits for the vector of its question."""
 
 
 def embedding_from_environment() -> EmbeddingModel | None:
