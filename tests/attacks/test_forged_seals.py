@@ -56,40 +56,43 @@ def folded(log: list[StoredEvent], vault: MemoryVault, size: int) -> Workbench:
     return bench
 
 
-def refused_alike(log: list[StoredEvent], vault: MemoryVault) -> list[str]:
-    """The codes of what is refused, the same set by set and event by event."""
-    whole, single = folded(log, vault, len(log)), folded(log, vault, 1)
-    assert state(whole) == state(single)
-    return [code for (code,) in rows(single.con, "SELECT code FROM refused_events ORDER BY position")]
+def refused_alike(log: list[StoredEvent], vault: MemoryVault, size: int = 1) -> list[str]:
+    """The codes of what is refused, the same all at once and in parts of `size`."""
+    whole, parts = folded(log, vault, len(log)), folded(log, vault, size)
+    assert state(whole) == state(parts)
+    return [code for (code,) in rows(parts.con, "SELECT code FROM refused_events ORDER BY position")]
 
 
 EVENTS = {name: stored([example])[0] for name, example in EXAMPLES.items() if name != "subject.forgotten"}
 
 
-@pytest.mark.parametrize("name", EVENTS)
-async def test_a_resources_seal_is_refused_wherever_no_secret_has_its_place(name: str) -> None:
-    event, vault = EVENTS[name], MemoryVault()
-    document = orjson.loads(event.body)
-    log = [
+def forged(name: str) -> list[StoredEvent]:
+    """An event with a seal of a resource at every place but that of a secret."""
+    event = EVENTS[name]
+    return [
         put(event, ("data", *at), value)
-        for at in places(document["data"])
+        for at in places(orjson.loads(event.body)["data"])
         for seal in FORGED
         for value in (seal, {"$sealed": seal}, {"$sealed": seal, "more": 1}, [seal])
         if (name, at) != SECRET or value != seal
-    ]
-    log = numbered([*log, put(event, ("data", "further"), FORGED[0])])
-    assert refused_alike(log, vault) == ["seal_broken"] * len(log)
+    ] + [put(event, ("data", "further"), FORGED[0])]
+
+
+@pytest.mark.parametrize("entity", sorted({name.partition(".")[0] for name in EVENTS}))
+async def test_a_resources_seal_is_refused_wherever_no_secret_has_its_place(entity: str) -> None:
+    vault = MemoryVault()
+    log = numbered([each for name in EVENTS if name.startswith(f"{entity}.") for each in forged(name)])
+    assert refused_alike(log, vault, 10) == ["seal_broken"] * len(log)
     await vault.obtain("resource:x")
-    assert refused_alike(log, vault) == ["seal_broken"] * len(log)
+    assert refused_alike(log, vault, 10) == ["seal_broken"] * len(log)
 
 
-@pytest.mark.parametrize("name", EVENTS)
 @pytest.mark.parametrize("stated", ["AAAA", "", None, 1, {"deep": []}], ids=str)
-def test_what_bears_out_a_seal_is_refused_where_no_person_s_is(name: str, stated: object) -> None:
-    event = put(EVENTS[name], (ATTRIBUTE,), stated)
-    escaped = event._replace(body=event.body.replace(b'"sealmac"', b'"\\u0073ealmac"'))
-    log = numbered([event, escaped])
-    assert refused_alike(log, MemoryVault()) == ["seal_broken"] * 2
+def test_what_bears_out_a_seal_is_refused_where_no_person_s_is(stated: object) -> None:
+    borne_out = [put(event, (ATTRIBUTE,), stated) for event in EVENTS.values()]
+    escaped = [each._replace(body=each.body.replace(b'"sealmac"', b'"\\u0073ealmac"')) for each in borne_out]
+    log = numbered([*borne_out, *escaped])
+    assert refused_alike(log, MemoryVault()) == ["seal_broken"] * len(log)
 
 
 def test_a_secret_where_a_secret_has_its_place_still_counts() -> None:
@@ -120,7 +123,7 @@ async def test_a_publishers_forged_seals_are_refused_by_a_node_and_its_rebuild(
         ada = op.acting_as(user="ada")
         ada.resources.save("credentials/hers", "hers", secure_body="1234")
         op.acting_as(agent="web").resources.save("credentials/its", "its", secure_body="5678")
-        forged = []
+        refused = []
         for changed in ({"content": FORGED[0]}, {"task": FORGED[0]}, {"tags": {"a": [FORGED[1]]}}, None):
             item = f"forged-{uuid.uuid4().hex}"
             document = envelope(item, actor=SCRIBE, subject=f"knowledge/{item}")
@@ -130,9 +133,9 @@ async def test_a_publishers_forged_seals_are_refused_by_a_node_and_its_rebuild(
             kept = await scribe.jetstream().publish(
                 f"ledger.default.knowledge.{item}.saved.agent.scribe", text(document)
             )
-            forged.append([int(kept.seq), "seal_broken"])
+            refused.append([int(kept.seq), "seal_broken"])
         caught_up(op)
-        assert op.sql("SELECT position, code FROM refused_events ORDER BY position")["rows"] == forged
+        assert op.sql("SELECT position, code FROM refused_events ORDER BY position")["rows"] == refused
         assert ada.resources.get("credentials/hers")["secure_body"] == "1234"
         its = op.acting_as(agent="web").resources.get("credentials/its")
         assert its["secure_body"] == "5678"
