@@ -136,6 +136,8 @@ def gate(bench: Workbench, decoded: Decoded) -> list[tuple[int, str, str]]:
     facts, envelopes = tuple(decoded.parsed), decoded.envelopes
     sets = as_sets.ratings_alone(bench, facts, envelopes)
     if sets is None:
+        sets = as_sets.new_items_alone(bench, facts, envelopes, decoded.opened.extent.first)
+    if sets is None:
         bench.present({"envelopes": envelopes.select(_JUDGED)})
         if decoded.candidates is None and len(envelopes) >= (LEAST if set(facts) - set(fast_path.PLAIN) else 0):
             sets = as_sets.judged(bench, facts, envelopes)

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from ledger.event import Fact
 from ledger.events.goal import GoalFocused
-from ledger.events.knowledge import KnowledgeRated
+from ledger.events.knowledge import KnowledgeRated, KnowledgeSaved
 from ledger.events.profile import FACTS as OF_PROFILES
 from ledger.events.recall import RecallServed
 from projections.fold_kit import late_compute as pc
@@ -24,6 +24,8 @@ from projections.views.profiles import fast_path as profiles
 
 VERDICT = {"item_version": pa.int32(), "closes": pa.int64(), "item_status": pa.string()}
 AS_SETS = frozenset({*fast_path.PLAIN, RecallServed, GoalFocused, *OF_PROFILES})
+MOST_NEW = 2_000
+"""Events of a batch whose ids are looked for one by one in what is kept in mind; more are asked for as a set."""
 _VERDICTS = pa.schema([("position", pa.int64()), *VERDICT.items()])
 _THERE_BEFORE = "SELECT key FROM event_keys SEMI JOIN envelopes USING (key)"
 _REPEATED = f"SELECT key FROM envelopes GROUP BY key HAVING count(*) > 1 UNION {_THERE_BEFORE}"
@@ -62,6 +64,20 @@ def ratings_alone(bench: Workbench, facts: Collection[type[Fact]], envelopes: pa
     if not fast_path.ratings_count(bench, envelopes):
         return None
     return Judged(_without_versions(envelopes["position"]), envelopes["position"][:0], (KnowledgeRated,))
+
+
+def new_items_alone(bench: Workbench, facts: Collection[type[Fact]], envelopes: pa.Table, first: int) -> Judged | None:
+    """The judgement of saves of items that the view does not have, of a batch that begins at the position `first`.
+
+    It takes no statement, or one; None for any other batch, and where nobody keeps the ids of the view in mind.
+    """
+    known = bench.identities
+    if known is None or known.upto < first - 1 or set(facts) != {KnowledgeSaved} or len(envelopes) > MOST_NEW:
+        return None
+    counting = fast_path.all_new(bench, envelopes, known)
+    if counting is None:
+        return None
+    return Judged(counting.cast(_VERDICTS), envelopes["position"][:0], (KnowledgeSaved,))
 
 
 def judged(bench: Workbench, facts: Collection[type[Fact]], envelopes: pa.Table) -> Judged:

@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kledger.contract.memory import Memory
+from kledger.contract.projects import SHARED_KINDS
 from kledger.contract.words import ProfileType
 from ledger.event import NewEvent, StoredEvent
 from ledger.events.goal import GoalFocused, goal_entity_id
@@ -30,7 +31,9 @@ from projections.engine.batch import fold_batch
 from projections.engine.gate import Judgement, Seen, judge
 from projections.fold_kit.decisions import Candidate, Rules
 from projections.fold_kit.documents import is_plain
-from tests.projections.histories import histories, new_view, rows, saved, state, stored, view_of
+from projections.fold_kit.identities import Identities
+from projections.views import as_sets
+from tests.projections.histories import histories, new_view, parts, rows, saved, state, stored, view_of
 from tests.projections.test_laws import law
 from tests.projections.test_plain import plain_events, rating, revision, saving
 
@@ -121,6 +124,81 @@ def test_a_mixed_batch_gives_the_view_that_its_events_judged_one_by_one_give(
     assert as_sets == state(view_of(log, cuts))
     batch.SMALL = 256
     assert as_sets == state(view_of(log, cuts))
+
+
+@st.composite
+def saves(draw: st.DrawFn) -> list[StoredEvent]:
+    """Saves, most of them of new items by their owners; some repeat an item or an id, or need a project's approval."""
+    said: list[NewEvent] = []
+    odd = st.sampled_from([*[""] * 6, "item", "owner", "shared", "id"])
+    for number in range(draw(st.integers(1, 6))):
+        kind, by = draw(odd), draw(owners)
+        item = draw(st.sampled_from(["k1", "s1"])) if kind == "item" else f"n{number}"
+        owner = draw(owners) if kind == "owner" else by
+        event = saving(item, by, owner, number % 3, "project:p" if kind == "shared" else "public")
+        if kind == "shared":
+            memory = Memory(layer="semantic", kind=draw(st.sampled_from(SHARED_KINDS)), importance=0.5)
+            event = replace(event, fact=event.fact.model_copy(update={"memory": memory}))
+        said.append(replace(event, id=draw(ids)) if kind == "id" else event)
+    return stored(said)
+
+
+@law
+@given(log=saves(), cuts=st.lists(st.integers(0, 6), max_size=3), room=st.sampled_from([2, 1 << 16]))
+def test_saves_whose_ids_are_kept_in_mind_give_the_view_that_judging_them_one_by_one_gives(
+    log: list[StoredEvent], cuts: list[int], room: int
+) -> None:
+    batch.SMALL = 256
+    one_by_one = state(view_of(log, cuts))
+    batch.SMALL, bench = 0, new_view()
+    bench.identities = Identities(room)
+    for part in parts(log, cuts):
+        fold_batch(bench, part)
+        bench.identities.follow(bench.con, bench.position())
+    judged_together = state(bench)
+    bench.identities = None  # the bench is used again
+    assert judged_together == one_by_one
+
+
+SHARED = saving("k3", "agent:a", "agent:a", 0, "project:p")
+PROPOSED = SHARED.fact.model_copy(update={"memory": Memory(layer="semantic", kind="adr", importance=0.5)})
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        [saved("k1"), saved("k1", content="again")],
+        [saved("k1"), replace(saved("k2"), id="same"), replace(saved("k3"), id="same")],
+        [saved("k1"), saving("k2", "agent:a", "user:u", 0)],
+        [saved("k1"), replace(SHARED, fact=PROPOSED)],
+    ],
+    ids=["an item that is there", "an id that is there", "of another owner", "what a project approves"],
+)
+@pytest.mark.parametrize("cut", [0, 1, 2])
+def test_an_odd_save_is_judged_alike_whether_or_not_ids_are_kept_in_mind(said: list[NewEvent], cut: int) -> None:
+    log = stored(said)
+    asked = state(view_of(log, [cut]))
+    bench = new_view()
+    bench.identities = Identities()
+    for part in parts(log, [cut]):
+        fold_batch(bench, part)
+        bench.identities.follow(bench.con, bench.position())
+    bench.identities = None  # the bench is used again
+    assert state(bench) == asked
+
+
+def test_new_items_are_judged_without_a_question_where_the_ids_of_the_view_are_kept_in_mind(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def asked(*_: Any) -> None:
+        raise AssertionError("the view was asked")
+
+    monkeypatch.setattr(as_sets, "judged", asked)
+    bench = new_view()
+    bench.identities = Identities()
+    counted = fold_batch(bench, stored([saved("k1"), saved("k2")]))
+    bench.identities = None  # the bench is used again
+    assert (counted.accepted, counted.refused) == (2, 0)
 
 
 @law

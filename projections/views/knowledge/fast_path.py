@@ -17,9 +17,11 @@ from ledger.event import Fact
 from ledger.events.knowledge import KnowledgeRated, KnowledgeRevised, KnowledgeSaved
 from ledger.item_status import MAKES
 from projections.fold_kit import late_compute as pc
+from projections.fold_kit.identities import Identities
 from projections.fold_kit.sql_text import among
 from projections.fold_kit.visibility import may_judge, readers, shared
 from projections.fold_kit.workbench import Workbench
+from projections.views.events.fold import key_of
 
 MAKE_VERSIONS: tuple[type[Fact], ...] = (KnowledgeSaved, KnowledgeRevised)
 PLAIN: tuple[type[Fact], ...] = (*MAKE_VERSIONS, KnowledgeRated)
@@ -31,6 +33,9 @@ _COLUMNS = (
 """What the rules of plain events ask for."""
 _MADE = f"({among(fact.name for fact in MAKE_VERSIONS)})"
 
+_THERE = """
+SELECT EXISTS (FROM event_keys WHERE key IN ({keys})) OR EXISTS (FROM knowledge_state WHERE id IN ({items}))
+"""
 _NEW = "SELECT NOT EXISTS (FROM event_keys AS k SEMI JOIN plain USING (key))"
 # Those of which an event is of another kind or repeats an id, and what a project has to approve: its status depends on
 # who reads it.
@@ -145,6 +150,31 @@ def ratings_count(bench: Workbench, envelopes: pa.Table) -> bool:
     return bool(valid) and not (some_not_public and not _holds(bench, _READ_ALONE))
 
 
+def all_new(bench: Workbench, envelopes: pa.Table, known: Identities) -> pa.Table | None:
+    """Position, item_version, closes and item_status of these saves, if each makes an item that is new; else None.
+
+    `known` are the ids of the view. Presents the events as `plain`.
+    """
+    keys, items = envelopes["key"].to_pylist(), envelopes["entity_id"].to_pylist()
+    if len({*keys}) < len(keys) or len({*items}) < len(items) or envelopes["shared_kind"].null_count < len(items):
+        return None
+    if not pc.all(pc.equal(pc.coalesce(envelopes["owner"], envelopes["actor"]), envelopes["actor"])).as_py():
+        return None
+    keys = [key for key in keys if known.may_have(key)]
+    there = [item for item in items if known.may_have(key_of(item))]
+    if (keys or there) and _holds(bench, _THERE.format(keys=among(keys), items=among(there))):
+        return None
+    bench.present({"plain": envelopes.select(_COLUMNS)})
+    return pa.table(
+        {
+            "position": envelopes["position"],
+            "item_version": pa.repeat(1, len(items)),
+            "closes": pa.nulls(len(items)),
+            "item_status": pa.repeat(_ACTIVE, len(items)),
+        }
+    )
+
+
 def odd_items(bench: Workbench) -> pa.Array:
     """The ids of items in the relation `envelopes` that cannot be judged as a set; `repeated` are keys of events."""
     return bench.table(_ODD)["entity_id"]
@@ -175,7 +205,8 @@ def versions(bench: Workbench, facts: Collection[type[Fact]], envelopes: pa.Tabl
 
 def count(bench: Workbench, facts: Collection[type[Fact]]) -> None:
     """Update the state of the items of the relation `plain`, all of whose events are accepted."""
-    bench.run(_RENEW)
+    if {*facts} != {KnowledgeSaved}:
+        bench.run(_RENEW)
     if KnowledgeSaved in facts:
         bench.run(_ADD)
 
