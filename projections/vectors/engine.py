@@ -27,7 +27,11 @@ from projections.vectors.wire import Change, Close, Paths, Store
 
 REST_FACTOR = 2.0  # pause after a slice while there are searches, in units of the slice's time
 SEARCHED_RECENTLY_SECONDS = 1.0
-CHECKPOINT_SECONDS = 2.0  # a checkpoint blocks everything for 25-40 ms: not after every batch
+# A checkpoint takes 30 ms of processor time and writes to the disk that the broker syncs to: not after every batch, and
+# not for more than a part of the time, however slow the disk is.
+CHECKPOINT_SECONDS = 5.0
+CHECKPOINT_REST_FACTOR = 20.0
+MOST_CHECKPOINT_SECONDS = 20.0
 _FIRST_SLICE = 8
 USUAL_SECONDS = 2.0
 """The usual time until a version is embedded; searches report a backlog that lasts longer."""
@@ -47,6 +51,7 @@ class Engine:
         self._work = asyncio.Event()
         self._last_search = float("-inf")
         self._checkpointed = self._behind_since = time.monotonic()
+        self._checkpoint_took = 0.0
         self._slice = _FIRST_SLICE
         self._applied = self._durable = store.checkpoint()
         self._pending = 0
@@ -246,7 +251,7 @@ class Engine:
         self._applied = max(self._applied, checkpoint)
         if self._queries is not None and changes:
             await self._count_awaiting()
-        if time.monotonic() - self._checkpointed > CHECKPOINT_SECONDS:
+        if self._until_checkpoint() < 0:
             await self._flush()
         return self._applied
 
@@ -277,10 +282,14 @@ class Engine:
         return time.monotonic() - self._last_search < SEARCHED_RECENTLY_SECONDS
 
     async def _flush_when_due(self) -> None:
-        left = CHECKPOINT_SECONDS - (time.monotonic() - self._checkpointed)
+        left = self._until_checkpoint()
         if left > 0 and await self._work_within(left):
             return
         await self._flush()
+
+    def _until_checkpoint(self) -> float:
+        rest = min(CHECKPOINT_REST_FACTOR * self._checkpoint_took, MOST_CHECKPOINT_SECONDS)
+        return max(CHECKPOINT_SECONDS, rest) - (time.monotonic() - self._checkpointed)
 
     async def _work_within(self, seconds: float) -> bool:
         """Whether a write arrives within this time."""
@@ -294,8 +303,9 @@ class Engine:
 
     async def _flush(self) -> int:
         if self._applied > self._durable:
+            began = time.monotonic()
             await self._call(self._store.set_checkpoint, self._applied)
-            self._durable = self._applied
+            self._durable, self._checkpoint_took = self._applied, time.monotonic() - began
         self._checkpointed = time.monotonic()
         return self._durable
 
