@@ -1,9 +1,31 @@
-"""Output in the encoding that the terminal has."""
+"""Output that the terminal can show: in its encoding, and with escapes for what would steer it or reorder a line."""
 
 from __future__ import annotations
 
 import io
 import sys
+
+# Escape sequences and other controls, which a terminal obeys; marks that show a line in another order than it has.
+_STEERING = (
+    *(code for code in range(0x20) if chr(code) not in "\t\n"),
+    *range(0x7F, 0xA0),
+    0x61C,
+    *range(0x200E, 0x2010),
+    *range(0x2028, 0x202F),
+    *range(0x2066, 0x206A),
+)
+_ESCAPES = {code: f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" for code in _STEERING}
+_IN_JSON = {code: f"\\u{code:04x}" for code in _STEERING if code >= 0x7F}
+
+
+def plain(value: object) -> str:
+    """A value as text, with `\\x1b` and `\\u202e` for such characters, as a terminal without them shows any other."""
+    return str(value).translate(_ESCAPES)
+
+
+def plain_json(text: str) -> str:
+    """A JSON text of the same document, which writes such characters as escapes."""
+    return text if text.isascii() and "\x7f" not in text else text.translate(_IN_JSON)
 
 
 def degrade() -> None:

@@ -11,8 +11,7 @@ import typer
 from ledger.runtime.gc_tuning import collect_seldom
 from ledger.runtime.private import private_files
 from producers.cli.command_files import CommandsOfFiles
-from producers.cli.encoding import degrade
-from producers.cli.plain import plain
+from producers.cli.encoding import degrade, plain
 from producers.cli.session import EXIT_CODES
 from producers.cli.variables import mistyped
 

@@ -15,7 +15,7 @@ from rich.segment import Segment
 from rich.table import Column, Table
 from rich.text import Text
 
-from producers.cli.plain import plain as plain
+from producers.cli.encoding import plain as plain
 
 WIDTH_WITHOUT_SCREEN = 120
 NARROW = 100

@@ -22,7 +22,7 @@ import typer
 from kledger.contract.errors import IllegalScope, InvalidPayload, LedgerError, Unauthenticated
 from kledger.contract.language import language_of_terminal
 from producers.cli.advice import advised, advised_details
-from producers.cli.plain import plain, plain_json
+from producers.cli.encoding import plain, plain_json
 
 if TYPE_CHECKING:  # both cost a good part of the time that `kledger --help` takes
     from rich.console import RenderableType

@@ -2,18 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TypeVar
 
 import typer
 
-from producers.cli.alternatives import missing_of
 from producers.cli.misplaced import place_of
 
+F = TypeVar("F", bound=Callable[..., Any])
+_NEEDS = "needs_one_of"
 _UsageError: Any = typer.BadParameter.__base__
 _TOO_MUCH = "Got unexpected extra argument(s) ("
 _NO_HELP = "No such command 'help'."
+
+
+def one_of(said: str, *names: str) -> Callable[[F], F]:
+    """Mark a command that needs one of these parameters; `said` is what is missing where none is given."""
+
+    def marked(function: F) -> F:
+        function.__dict__[_NEEDS] = (said, names)
+        return function
+
+    return marked
+
+
+def missing_of(command: Any, value_of: Callable[[Any], Any]) -> Iterator[str]:
+    """What the command needs one of, where none is given. `value_of` tells what was typed for a parameter, or set."""
+    said, names = getattr(command.callback, _NEEDS, ("", ()))
+    if names and not any(value_of(each) for each in command.params if each.name in names):
+        yield said
 
 
 @contextmanager

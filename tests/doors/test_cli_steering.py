@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner, Result
 
+from producers.cli.encoding import plain, plain_json
 from producers.cli.main import app
-from producers.cli.plain import plain, plain_json
 from producers.cli.screen import stdout
 from tests.doors.scripted_node import Asked, Reply, ScriptedNode, commanded_node, scripted_node
 from tests.doors.test_cli_knowledge import ITEM

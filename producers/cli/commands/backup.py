@@ -20,11 +20,11 @@ from rich.console import Group
 from kledger.contract.errors import InvalidPayload
 from ledger.backup.address import SCHEME, is_in_store
 from ledger.runtime.whole_file import check_directory_place
-from producers.cli.alternatives import one_of
 from producers.cli.commands import admin
 from producers.cli.progress import Bar, bar
 from producers.cli.screen import counted, facts, plain, with_paths, words
 from producers.cli.session import AUDIT, Answer, Session, as_operator
+from producers.cli.usage import one_of
 
 if TYPE_CHECKING:  # their imports take a good part of the time of `kledger --help`
     from ledger.backup.restoring import Restored

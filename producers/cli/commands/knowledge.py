@@ -10,10 +10,10 @@ import typer
 from typer.core import TyperCommand
 
 from producers.cli import reading
-from producers.cli.alternatives import one_of
 from producers.cli.commands import sharing
 from producers.cli.screen import plain
 from producers.cli.session import KNOWLEDGE, Answer, Session, as_caller
+from producers.cli.usage import one_of
 
 Score = Annotated[int | None, typer.Option(min=1, max=5, help="1 (poor) to 5.")]
 Owner = Annotated[str | None, typer.Option(help="The owner, such as agent:scribe or a mail address.")]

@@ -10,9 +10,9 @@ from rich.console import Group, RenderableType
 
 from kledger.contract.words import ProfileType
 from producers.cli import reading
-from producers.cli.alternatives import one_of
 from producers.cli.screen import plain, short_time, table, words
 from producers.cli.session import KNOWLEDGE, Answer, Session, as_caller
+from producers.cli.usage import one_of
 
 WhichMemory = Annotated[ProfileType, typer.Argument(help="user or work.", show_default=False)]
 Content = Annotated[
