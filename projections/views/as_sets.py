@@ -19,6 +19,7 @@ from ledger.events.profile import FACTS as OF_PROFILES
 from ledger.events.recall import RecallServed
 from projections.fold_kit import late_compute as pc
 from projections.fold_kit.workbench import Workbench
+from projections.views.events.fold import key_of
 from projections.views.knowledge import fast_path
 from projections.views.profiles import fast_path as profiles
 
@@ -74,7 +75,7 @@ def new_items_alone(bench: Workbench, facts: Collection[type[Fact]], envelopes: 
     known = bench.identities
     if known is None or known.upto < first - 1 or set(facts) != {KnowledgeSaved} or len(envelopes) > MOST_NEW:
         return None
-    counting = fast_path.all_new(bench, envelopes, known)
+    counting = fast_path.all_new(bench, envelopes, known, key_of)
     if counting is None:
         return None
     return Judged(counting.cast(_VERDICTS), envelopes["position"][:0], (KnowledgeSaved,))

@@ -8,7 +8,7 @@ are judged one by one (projections/engine/gate.py, rules.py beside this). Both w
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 
 import pyarrow as pa
 
@@ -21,7 +21,6 @@ from projections.fold_kit.identities import Identities
 from projections.fold_kit.sql_text import among
 from projections.fold_kit.visibility import may_judge, readers, shared
 from projections.fold_kit.workbench import Workbench
-from projections.views.events.fold import key_of
 
 MAKE_VERSIONS: tuple[type[Fact], ...] = (KnowledgeSaved, KnowledgeRevised)
 PLAIN: tuple[type[Fact], ...] = (*MAKE_VERSIONS, KnowledgeRated)
@@ -150,10 +149,10 @@ def ratings_count(bench: Workbench, envelopes: pa.Table) -> bool:
     return bool(valid) and not (some_not_public and not _holds(bench, _READ_ALONE))
 
 
-def all_new(bench: Workbench, envelopes: pa.Table, known: Identities) -> pa.Table | None:
+def all_new(bench: Workbench, envelopes: pa.Table, known: Identities, key_of: Callable[[str], int]) -> pa.Table | None:
     """Position, item_version, closes and item_status of these saves, if each makes an item that is new; else None.
 
-    `known` are the ids of the view. Presents the events as `plain`.
+    `known` are the ids of the view, by the keys that `key_of` makes. Presents the events as `plain`.
     """
     keys, items = envelopes["key"].to_pylist(), envelopes["entity_id"].to_pylist()
     if len({*keys}) < len(keys) or len({*items}) < len(items) or envelopes["shared_kind"].null_count < len(items):
