@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 from datetime import datetime, timedelta
 
-import duckdb
 import structlog
 
 from consumers.reactors.work import NAMESPACE, Append
@@ -19,7 +18,7 @@ from ledger.events.knowledge import KnowledgeExpired, KnowledgePromoted
 from ledger.named_ids import named_id
 from ledger.privacy.personal import NOBODY
 from projections.engine.view import View
-from projections.views.knowledge.lives import Due, due, has_short
+from projections.views.knowledge.lives import Due, due
 
 log = structlog.get_logger(__name__)
 
@@ -53,7 +52,7 @@ class LifeKeeper:
         position, moment = self._view.position, now - GRACE
         if position == self._looked_at and (self._next is None or moment < self._next):
             return 0
-        found, self._next = await self._view.ask(_due, self._org, moment)
+        found, self._next = await self._view.ask(due, self._org, moment, MOST)
         if found:
             await self._append([self._event(each, now) for each in found])
         self._looked_at = position if len(found) < MOST else -1
@@ -65,8 +64,3 @@ class LifeKeeper:
         state = f"{each.version_position} {each.recalls} {now:%Y%m%d%H%M}"
         own_id = named_id(NAMESPACE, f"{self._org}\n{each.id}\n{fact.name}\n{state}")
         return NewEvent(fact, each.id, NOBODY, self._org, id=own_id, time=now)
-
-
-def _due(cursor: duckdb.DuckDBPyConnection, org: str, moment: datetime) -> tuple[list[Due], datetime | None]:
-    """See `due`. Whether there is any short memory is asked first: without one, its questions cost 10 ms a second."""
-    return due(cursor, org, moment, MOST) if has_short(cursor) else ([], None)
