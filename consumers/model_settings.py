@@ -13,9 +13,9 @@ from typing import Annotated, Final, Literal, NamedTuple, get_args
 from pydantic import AliasChoices, Field, SecretStr, ValidationError
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
-from kledger.contract.addresses import HttpAddress
 from kledger.contract.errors import NotAvailable
 from kledger.contract.words import ModelTask
+from ledger.runtime.address_setting import HttpAddress
 from ledger.wire.envelope import invalid_payload
 
 TASKS: Final[tuple[ModelTask, ...]] = get_args(ModelTask)

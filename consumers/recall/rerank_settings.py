@@ -9,7 +9,7 @@ from __future__ import annotations
 from pydantic import Field, SecretStr, ValidationError
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
-from kledger.contract.addresses import HttpAddress
+from ledger.runtime.address_setting import HttpAddress
 from ledger.wire.envelope import invalid_payload
 
 

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
 from urllib.parse import urlsplit
-
-from pydantic import AfterValidator
 
 NO_ADDRESS = "is no address: write http://HOST:PORT or https://HOST"
 
@@ -23,13 +20,3 @@ def is_http_address(url: str) -> bool:
         return parts.scheme in ("http", "https") and bool(host) and parts.port != 0
     except ValueError:  # brackets that do not close, a port beyond 65535, a name that no server can have
         return False
-
-
-def _checked(url: str) -> str:
-    if url and not is_http_address(url):
-        raise ValueError(NO_ADDRESS)
-    return url
-
-
-HttpAddress = Annotated[str, AfterValidator(_checked)]
-"""An address in a setting, or nothing."""

@@ -35,7 +35,7 @@ def test_an_agent_that_starts_gets_the_profile_then_what_is_known(shared_node: R
     told = noor.within(trace_id="start-1").startup(f"发布 {WORD}")
     assert [item["task"] for item in told["profile"]] == ["沟通偏好"]
     assert known["id"] in [item["id"] for item in told["results"]]
-    parts = ["<!-- USER_MEMORY_START -->", "- occupation: 项目经理", "- 李雷", "👤 用户画像 (1 条):", "📚 相关知识"]
+    parts = ["<!-- USER_MEMORY_START -->", "- 职业: 项目经理", "- 李雷", "👤 用户画像 (1 条):", "📚 相关知识"]
     assert sorted(parts, key=told["prompt"].index) == parts
     assert kledger(shared_node, "startup", WORD, "--user", "noor")["profile"] == told["profile"]
     caught_up(noor.acting_as())  # an answer does not wait until the view has its record

@@ -10,7 +10,7 @@ from __future__ import annotations
 from pydantic import AliasChoices, Field, SecretStr, ValidationError
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
-from kledger.contract.addresses import HttpAddress
+from ledger.runtime.address_setting import HttpAddress
 from ledger.wire.envelope import invalid_payload
 from projections.vectors.wire import EmbeddingModel
 
