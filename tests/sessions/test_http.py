@@ -246,7 +246,7 @@ async def test_an_append_that_makes_extraction_due_does_not_wait_until_it_is_ask
 ) -> None:
     begun, let = asyncio.Event(), asyncio.Event()
 
-    async def held(_desk: object, _key: object, head: Head) -> Head:
+    async def held(_desk: object, _key: object, head: Head, _kind: str) -> Head:
         begun.set()
         await let.wait()
         return head

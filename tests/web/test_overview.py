@@ -31,7 +31,9 @@ def node(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningNode]:
             agent.rate("roll-back", "helpful", task="release 1")
             agent.rate("friday", "harmful", task="release 1")
             agent.rate("friday", "harmful", task="release 2")
-            until(lambda: ledger.acting_as(user="mei").overview()["expired"] == 1, "a short memory is over")
+            stated = "SELECT count(*) FROM events WHERE type = 'knowledge.expired'"
+            until(lambda: ledger.sql(stated)["rows"] == [[1]], "that a short memory is over is stated")
+            assert mei.overview()["expired"] == 1
         yield node
 
 
