@@ -28,6 +28,7 @@ from kledger.contract.errors import (
 from ledger.events.session import SessionSummarised, session_entity_id
 from ledger.events.summary import SummaryCompleted, SummaryFailed, SummaryStarted
 from ledger.events.usage import Usage
+from ledger.prompts import language_of
 from ledger.sessions.head import Head
 from ledger.sessions.store import SessionStore
 from ledger.sessions.subjects import SessionKey
@@ -204,7 +205,7 @@ def _segment(made: Segment, first: int, last: int, messages: Sequence[Message], 
     if not any(parts):
         raise ModelFailed("the model summed a segment up in no words: choose another model", usage=usage.model_dump())
     discussed, decided, concluded = (each or "—" for each in parts)
-    if any("\u4e00" <= char <= "\u9fff" for char in "".join(parts)):
+    if language_of("".join(parts)) == "zh":
         text = f"[摘要] 用户讨论了 {discussed}，Agent 决定了 {decided}，关键结论是 {concluded}"
     else:
         text = f"[summary] the user discussed {discussed}; the agent decided {decided}; the conclusion is {concluded}"

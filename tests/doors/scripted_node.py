@@ -79,6 +79,18 @@ class ScriptedNode:
             return replies.pop(0) if len(replies) > 1 else replies[0]
 
 
+def refusing_in(words: str) -> type[ScriptedNode]:
+    """A node that refuses everything, in these words."""
+
+    class Refusing(ScriptedNode):
+        def reply(self, asked: Asked) -> Reply:
+            self.asked.append(asked)
+            document = {"error": {"code": "illegal_state", "message": words, "details": {words: words}}}
+            return Reply(409, json.dumps(document).encode())
+
+    return Refusing
+
+
 @contextmanager
 def commanded_node(environment: pytest.MonkeyPatch) -> Iterator[ScriptedNode]:
     """A scripted node that the commands ask, for nobody unless they say for whom."""

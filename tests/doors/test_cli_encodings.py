@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 
 from producers.cli import encoding
 from producers.cli.main import app, main
-from tests.doors.scripted_node import Asked, Reply, ScriptedNode, commanded_node, scripted_node
+from tests.doors.scripted_node import ScriptedNode, commanded_node, refusing_in, scripted_node
 from tests.doors.test_cli_knowledge import ITEM
 from tests.doors.test_cli_paths import COMMANDS, line
 
@@ -43,18 +43,9 @@ def run(monkeypatch: pytest.MonkeyPatch) -> Run:
     return ran
 
 
-class Refusing(ScriptedNode):
-    """A node that refuses everything, in words that ASCII does not have."""
-
-    def reply(self, asked: Asked) -> Reply:
-        self.asked.append(asked)
-        document = {"error": {"code": "illegal_state", "message": SAID, "details": {SAID: SAID}}}
-        return Reply(409, json.dumps(document).encode())
-
-
 @pytest.fixture
 def refusing(monkeypatch: pytest.MonkeyPatch) -> Iterator[ScriptedNode]:
-    with scripted_node(Refusing) as node:
+    with scripted_node(refusing_in(SAID)) as node:
         monkeypatch.setenv("KLEDGER_URL", node.url)
         yield node
 

@@ -14,7 +14,7 @@ from typer.testing import CliRunner, Result
 from producers.cli.encoding import plain, plain_json
 from producers.cli.main import app
 from producers.cli.screen import stdout
-from tests.doors.scripted_node import Asked, Reply, ScriptedNode, commanded_node, scripted_node
+from tests.doors.scripted_node import ScriptedNode, commanded_node, refusing_in, scripted_node
 from tests.doors.test_cli_knowledge import ITEM
 from tests.doors.test_cli_paths import COMMANDS, line
 
@@ -45,18 +45,9 @@ def test_every_character_that_steers_is_an_escape() -> None:
     assert json.loads(plain_json(document)) == {SAID: SAID}
 
 
-class Refusing(ScriptedNode):
-    """A node that refuses everything in such words."""
-
-    def reply(self, asked: Asked) -> Reply:
-        self.asked.append(asked)
-        document = {"error": {"code": "illegal_state", "message": SAID, "details": {SAID: SAID}}}
-        return Reply(409, json.dumps(document).encode())
-
-
 @pytest.fixture
 def refusing(monkeypatch: pytest.MonkeyPatch) -> Iterator[ScriptedNode]:
-    with scripted_node(Refusing) as node:
+    with scripted_node(refusing_in(SAID)) as node:
         monkeypatch.setenv("KLEDGER_URL", node.url)
         yield node
 
