@@ -75,7 +75,7 @@ def test_a_data_directory_with_controls_ends_up_before_it_begins(tmp_path_factor
     data = tmp_path_factory.mktemp("up") / "a\x01b"
     ran = CliRunner().invoke(app, ["up", "--data", str(data), "--http", "127.0.0.1:0"])
     assert (ran.exit_code, ran.stderr.count("\n")) == (1, 1), ran.output
-    assert "a\\\\x01b' has characters that cannot be printed" in ran.stderr or "a\\x01b" in ran.stderr
+    assert "has characters that cannot be printed" in ran.stderr
     assert not data.exists()
 
 
