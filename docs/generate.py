@@ -1,6 +1,6 @@
-"""Which pages of the reference are made from the code? All of them: `make docs` writes them again.
+"""Which files are made from the code? Every page of the reference, and the first lines of the command's help.
 
-A test compares what stands in docs/reference with what this gives, so a page cannot grow stale.
+`make docs` writes them again. A test compares what stands there with what this gives, so none can grow stale.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from docs.generators.tools import tools_page
 from docs.generators.views import views_page
 from ledger.vocabulary.asyncapi import asyncapi_document
 from ledger.vocabulary.schemas import event_schema, form_name, forms
+from producers.cli.command_files import FIRST_LINES, first_lines
 
 REFERENCE = Path(__file__).parent / "reference"
 
@@ -43,6 +44,12 @@ def pages() -> Mapping[str, str]:
     }
 
 
+def lines_of_help() -> str:
+    """The text of producers/cli/first_lines.json, a line for each command."""
+    lines = [json.dumps(line, ensure_ascii=False) for line in first_lines()]
+    return "[\n  " + ",\n  ".join(lines) + "\n]\n"
+
+
 def as_json(document: Mapping[str, Any]) -> str:
     """A document as a person and a diff read it."""
     return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
@@ -58,7 +65,8 @@ def main() -> None:
     for left_over in (REFERENCE / "schemas").glob("*.json"):
         if f"schemas/{left_over.name}" not in made:
             left_over.unlink()
-    sys.stdout.write(f"{len(made)} files written to docs/reference\n")
+    FIRST_LINES.write_text(lines_of_help(), encoding="utf-8")
+    sys.stdout.write(f"{len(made)} files written to docs/reference, and {FIRST_LINES.name}\n")
 
 
 if __name__ == "__main__":

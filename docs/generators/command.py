@@ -8,7 +8,6 @@ from collections.abc import Iterator
 import typer
 
 from docs.generators.tables import GENERATED, table
-from producers.cli.command_files import as_shown
 from producers.cli.examples import HEAD
 from producers.cli.main import app
 from producers.cli.session import EXIT_CODES, SHARED_PANEL
@@ -45,7 +44,7 @@ def _command(command: object, path: str) -> str:
     assert isinstance(command, typer.core.TyperCommand)  # what typer makes of a function
     said, _, example = inspect.cleandoc(command.help or "").partition(f"\n\n{HEAD}\n")
     arguments = [
-        (f"`{argument.metavar or (argument.name or '').upper()}`", as_shown(argument.help or ""))
+        (f"`{argument.metavar or (argument.name or '').upper()}`", argument.help or "")
         for argument in command.params
         if isinstance(argument, typer.core.TyperArgument)
     ]
@@ -66,7 +65,7 @@ def _options(command: object, *, shared: bool) -> Iterator[tuple[str, str]]:
         if (option.rich_help_panel == SHARED_PANEL) is shared:
             record = option.get_help_record(_context(command))
             if record is not None:
-                yield f"`{record[0]}`", as_shown(record[1])
+                yield f"`{record[0]}`", record[1]
 
 
 def _context(command: typer.core.TyperCommand) -> typer.Context:

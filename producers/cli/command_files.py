@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import re
+import json
 import sys
-from collections.abc import Iterator, Mapping, MutableMapping
+from collections.abc import Iterator, MutableMapping
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 import typer
-from typer.core import TyperGroup
 
 from producers.cli.examples import with_example
 from producers.cli.interrupted import INTERRUPTED, STOPPED
+from producers.cli.plain_help import Group, Shown, first_line, plainly
 from producers.cli.usage import usage_told
 
 FILES: tuple[tuple[str, tuple[str, ...]], ...] = (
@@ -50,9 +51,8 @@ FILES: tuple[tuple[str, tuple[str, ...]], ...] = (
 )
 """Files with their commands; the panels of the help show them in this order."""
 FILE_OF = {name: file for file, names in FILES for name in names}
-# What the help would take for markup, and leave out: a default in brackets that begins with a letter.
-_TAG = re.compile(r"(?<!\\)\[(?=[a-z#/@])")
-
+FIRST_LINES = Path(__file__).with_name("first_lines.json")
+"""What the help of all commands shows, so that it loads no file of theirs. `make docs` writes it from them."""
 
 _TYPED = "kledger.typed"
 
@@ -81,8 +81,8 @@ class _Loading(MutableMapping[str, Any]):
         return len(FILE_OF)
 
 
-class CommandsOfFiles(TyperGroup):
-    """The commands of all files. To run one loads its own file; the help of all of them loads every file."""
+class CommandsOfFiles(Group):
+    """The commands of all files. To run one loads its own file; the help of all of them loads none."""
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings)
@@ -106,30 +106,24 @@ class CommandsOfFiles(TyperGroup):
     def list_commands(self, _context: Any) -> list[str]:
         return [*FILE_OF]
 
+    def shown(self) -> Iterator[Shown]:
+        """The commands with their first lines, as FIRST_LINES has them."""
+        yield from json.loads(FIRST_LINES.read_text("utf-8"))
+
+
+def first_lines() -> list[Shown]:
+    """What belongs in FIRST_LINES: every command, in the order of the help. Loads every file."""
+    return [first_line(command) for command in CommandsOfFiles(name="kledger").commands.values()]
+
 
 def commands_of(file: str) -> dict[str, Any]:
     """The commands of one file, by name."""
     own: typer.Typer = import_module(f"producers.cli.commands.{file}").app
+    plainly(own)
     for each in _with_groups(own):
         for command in each.registered_commands:
             command.help = with_example(command.callback.__doc__ if command.callback else None)
-    commands = {**typer.main.get_group(own).commands}
-    for each in _with_commands(commands):
-        for parameter in each.params:
-            if said := getattr(parameter, "help", None):
-                parameter.help = _TAG.sub(r"\\[", said)
-    return commands
-
-
-def as_shown(help_text: str) -> str:
-    """The help of an option as the screen shows it, without what keeps its brackets from being markup."""
-    return help_text.replace("\\[", "[")
-
-
-def _with_commands(commands: Mapping[str, Any]) -> Iterator[Any]:
-    for each in commands.values():
-        yield each
-        yield from _with_commands(getattr(each, "commands", {}))
+    return {**typer.main.get_group(own).commands}
 
 
 def _with_groups(commands: typer.Typer) -> Iterator[typer.Typer]:

@@ -28,6 +28,12 @@ def plain_json(text: str) -> str:
     return text if text.isascii() and "\x7f" not in text else text.translate(_IN_JSON)
 
 
+def in_encoding(text: str, encoding: str | None) -> str:
+    """A text in which characters that an encoding lacks are escapes (`\\u6d4b`); UTF-8 where none is named."""
+    encoding = encoding or "utf-8"
+    return text.encode(encoding, "backslashreplace").decode(encoding)
+
+
 def degrade() -> None:
     """Write characters that the terminal's encoding lacks as escapes (`\\u6d4b`), in answers, errors and help.
 

@@ -12,6 +12,7 @@ from ledger.runtime.gc_tuning import collect_seldom
 from ledger.runtime.private import private_files
 from producers.cli.command_files import CommandsOfFiles
 from producers.cli.encoding import degrade, plain
+from producers.cli.plain_help import WIDEST
 from producers.cli.session import EXIT_CODES
 from producers.cli.variables import mistyped
 
@@ -22,8 +23,8 @@ app = typer.Typer(
     epilog=EXIT_CODES,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
-    rich_markup_mode="rich",
-    context_settings={"help_option_names": ["-h", "--help"]},
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": WIDEST},
 )
 
 

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import io
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import Any, TypeVar
 
 import typer
 
+from producers.cli.encoding import in_encoding, plain
 from producers.cli.misplaced import place_of
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -36,13 +40,25 @@ def missing_of(command: Any, value_of: Callable[[Any], Any]) -> Iterator[str]:
 
 @contextmanager
 def usage_told(root: Any, typed: Sequence[str]) -> Iterator[None]:
-    """Let an error about the command line say what to write instead; `typed` is the command line."""
+    """Let an error about the command line say what to write instead; `typed` is the command line.
+
+    What was typed is shown as the terminal can show it: typer would write UTF-8 to an ASCII one.
+    """
     try:
         yield
     except _UsageError as error:
         if error.ctx is not None:
             _tell(root, error, typed)
+        error.show = partial(_show, error)
         raise
+
+
+def _show(error: Any, file: Any = None) -> None:
+    said, message = io.StringIO(), plain(error.format_message())
+    error.format_message = lambda: message
+    type(error).show(error, said)
+    stream = file or sys.stderr
+    stream.write(in_encoding(said.getvalue(), stream.encoding))
 
 
 def _tell(root: Any, error: Any, typed: Sequence[str]) -> None:

@@ -154,7 +154,7 @@ def test_what_cannot_be_ingested_is_said_before_anything_is_sent(
     monkeypatch.chdir(top)
     ran = kledger("ingest", *arguments)
     assert ran.exit_code == 2
-    assert says in " ".join(ran.stderr.replace("│", "").split())
+    assert says in " ".join(ran.stderr.split())
     assert not [each for each in node.told if each.path == "/api/documents"]
 
 

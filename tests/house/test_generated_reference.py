@@ -6,7 +6,8 @@ from collections.abc import Mapping
 
 import pytest
 
-from docs.generate import REFERENCE, pages
+from docs.generate import REFERENCE, lines_of_help, pages
+from producers.cli.command_files import FIRST_LINES
 
 # By what is there: to make the pages takes seconds, which only the process that compares them need spend.
 THERE = sorted(path.relative_to(REFERENCE).as_posix() for path in REFERENCE.rglob("*") if path.is_file())
@@ -25,3 +26,7 @@ def test_the_page_is_what_its_generator_gives(name: str, made: Mapping[str, str]
 
 def test_every_page_is_there_and_none_is_left_of_what_is_no_more(made: Mapping[str, str]) -> None:
     assert {*THERE} == {*made}
+
+
+def test_the_help_of_all_commands_shows_the_first_lines_of_their_own_help() -> None:
+    assert FIRST_LINES.read_text(encoding="utf-8") == lines_of_help(), "stale: run `make docs`"

@@ -80,12 +80,17 @@ def test_the_client_loads_what_it_sends_with_and_neither_models_nor_anything_of_
     assert loaded & {*NOT_BY_THE_CLIENT} == set()
 
 
-def test_the_help_of_all_commands_loads_every_commands_file_and_nothing_that_a_command_needs_to_run() -> None:
+def test_the_help_of_all_commands_loads_no_file_of_a_command_and_no_library_for_terminals() -> None:
     code = "import sys\nsys.argv = ['kledger', '--help']\nfrom producers.cli.main import main\n"
     code += "try:\n    main()\nexcept SystemExit:\n    pass"
     loaded = loaded_by(code)
-    assert {f"producers.cli.commands.{file}" for file, _ in FILES} <= loaded
-    assert loaded & {*NOT_BY_HELP} == set()
+    assert loaded & {*NOT_BY_HELP, "rich", *(f"producers.cli.commands.{file}" for file, _ in FILES)} == set()
+
+
+def test_the_help_of_a_command_draws_nothing() -> None:
+    code = "import sys\nsys.argv = ['kledger', 'search', '--help']\nfrom producers.cli.main import main\n"
+    code += "try:\n    main()\nexcept SystemExit:\n    pass"
+    assert loaded_by(code) & {"typer.rich_utils", "rich.markdown", "httpx"} == set()
 
 
 def test_a_command_loads_its_own_file_alone() -> None:
