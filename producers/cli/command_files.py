@@ -11,10 +11,10 @@ from typing import Any
 
 import typer
 
-from producers.cli.examples import with_example
 from producers.cli.interrupted import INTERRUPTED, STOPPED
-from producers.cli.plain_help import Group, Shown, first_line, plainly
-from producers.cli.usage import usage_told
+from producers.cli.usage.errors import usage_told
+from producers.cli.usage.examples import with_example
+from producers.cli.usage.plain_help import Group, Shown, first_line, plainly
 
 FILES: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("admin", ("up", "status", "models", "version")),

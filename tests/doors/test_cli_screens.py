@@ -18,8 +18,8 @@ from typer.testing import CliRunner, Result
 
 from producers.access.tokens import TOKEN
 from producers.cli.advice import advised
-from producers.cli.examples import HEAD
 from producers.cli.main import app
+from producers.cli.usage.examples import HEAD
 from tests.doors.scripted_node import ScriptedNode, commanded_node
 from tests.doors.test_cli_knowledge import ITEM
 from tests.house.project import modules

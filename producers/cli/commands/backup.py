@@ -24,7 +24,7 @@ from producers.cli.commands import admin
 from producers.cli.progress import Bar, bar
 from producers.cli.screen import counted, facts, plain, with_paths, words
 from producers.cli.session import AUDIT, Answer, Session, as_operator
-from producers.cli.usage import one_of
+from producers.cli.usage.errors import one_of
 
 if TYPE_CHECKING:  # their imports take a good part of the time of `kledger --help`
     from ledger.backup.restoring import Restored

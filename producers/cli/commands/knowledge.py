@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperCommand
 
 from producers.cli import reading
 from producers.cli.commands import sharing
 from producers.cli.screen import plain
 from producers.cli.session import KNOWLEDGE, Answer, Session, as_caller
-from producers.cli.usage import one_of
+from producers.cli.usage.errors import one_of
+from producers.cli.usage.plain_help import Command
 
 Score = Annotated[int | None, typer.Option(min=1, max=5, help="1 (poor) to 5.")]
 Owner = Annotated[str | None, typer.Option(help="The owner, such as agent:scribe or a mail address.")]
@@ -191,7 +191,7 @@ def restore(session: Session, item_id: reading.ItemId, reason: reading.Reason = 
     return Answer(moved, f"restored {plain(moved['id'])} at position {moved['position']}{waits(moved)}")
 
 
-class RestoreItem(TyperCommand):
+class RestoreItem(Command):
     """The parser of `kledger restore`: refuses the options of a backup, and names the command that has them."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:

@@ -12,7 +12,7 @@ from kledger.contract.words import ProfileType
 from producers.cli import reading
 from producers.cli.screen import plain, short_time, table, words
 from producers.cli.session import KNOWLEDGE, Answer, Session, as_caller
-from producers.cli.usage import one_of
+from producers.cli.usage.errors import one_of
 
 WhichMemory = Annotated[ProfileType, typer.Argument(help="user or work.", show_default=False)]
 Content = Annotated[

@@ -13,7 +13,7 @@ from kledger.contract.words import SessionFilter
 from producers.cli import reading
 from producers.cli.screen import counted, facts, plain, short_time, snippet, table, words
 from producers.cli.session import KNOWLEDGE, Answer, Session, as_caller
-from producers.cli.usage import one_of
+from producers.cli.usage.errors import one_of
 
 SessionId = Annotated[str, typer.Argument(metavar="SESSION", help="The id of the session.", show_default=False)]
 Owner = Annotated[str | None, typer.Option(help="As the operator: whose session, such as agent:coder.")]

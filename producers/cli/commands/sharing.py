@@ -10,7 +10,7 @@ from rich.console import Group
 from producers.cli import reading
 from producers.cli.screen import facts, plain, short_time, table
 from producers.cli.session import KNOWLEDGE, NODE, Answer, Session, as_caller, as_operator
-from producers.cli.usage import one_of
+from producers.cli.usage.errors import one_of
 
 Readers = Annotated[reading.Many, typer.Option("--reader", metavar="TYPE:ID", help="Who may read it; may be repeated.")]
 Writers = Annotated[

@@ -14,7 +14,7 @@ from producers.cli.advice import advised
 from producers.cli.commands import sharing
 from producers.cli.screen import counted, facts, plain, short_time, table
 from producers.cli.session import KNOWLEDGE, Answer, Session, as_caller
-from producers.cli.usage import one_of
+from producers.cli.usage.errors import one_of
 
 if TYPE_CHECKING:
     from kledger.answers.bulk import BulkResult

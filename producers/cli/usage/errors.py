@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import typer
 
 from producers.cli.encoding import in_encoding, plain
-from producers.cli.misplaced import place_of
+from producers.cli.usage.misplaced import place_of
 
 F = TypeVar("F", bound=Callable[..., Any])
 _NEEDS = "needs_one_of"

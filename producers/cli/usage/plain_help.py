@@ -63,7 +63,8 @@ def plainly(commands: typer.Typer) -> None:
     """Let the help and the errors of these commands be plain text, and those of every group below."""
     commands.rich_markup_mode = None
     for command in commands.registered_commands:
-        command.cls = Command
+        if command.cls is TyperCommand:
+            command.cls = Command
     for group in commands.registered_groups:
         group.cls = Group
         if group.typer_instance is not None:
