@@ -275,9 +275,6 @@ class Eraser:
         assert path is not None  # it was opened from a file
         await asyncio.to_thread(_until_gone, old.path)
         discard_others(path.parent, path)
-        for spilled in path.parent.glob("*.tmp"):
-            if spilled.name != f"{path.name}.tmp":
-                shutil.rmtree(spilled, ignore_errors=True)
         return path
 
     async def _renew_snapshots(self) -> list[str]:

@@ -152,7 +152,12 @@ def _empty_instance() -> duckdb.DuckDBPyConnection:
     """The empty instance of this process; its users have to hold `_one_at_a_time`."""
     return duckdb.connect(
         ":memory:",
-        config={"threads": 1, "enable_external_access": "false", "lock_configuration": "true"},
+        config={
+            "threads": 1,
+            "enable_external_access": "false",
+            "lock_configuration": "true",
+            "temp_directory": "",
+        },
     )
 
 

@@ -90,7 +90,7 @@ def differences(live: duckdb.DuckDBPyConnection, replayed: duckdb.DuckDBPyConnec
 def _rows_that_differ(
     relation: str, live: duckdb.DuckDBPyConnection, replayed: duckdb.DuckDBPyConnection
 ) -> list[Difference]:
-    with duckdb.connect() as scratch:
+    with duckdb.connect(":memory:", config={"temp_directory": ""}) as scratch:
         scratch.register("live", _keyed(live, relation))
         scratch.register("replayed", _keyed(replayed, relation))
         rows = scratch.execute(f"""

@@ -1,4 +1,8 @@
-"""View files in DuckDB: settings, tables, schema version, transactions and the checkpoint row."""
+"""View files in DuckDB: settings, tables, schema version, transactions and the checkpoint row.
+
+What does not fit into memory is spilled into a directory beside the file, never into the one that the program happens
+to be run from: it has what persons said, in clear.
+"""
 
 from __future__ import annotations
 
@@ -45,9 +49,18 @@ def open_view(path: Path | None, recall_days: int | None = None) -> duckdb.DuckD
     A new one keeps the detail of recalls for `recall_days`, None for ever; an old one as it did.
     Raises duckdb.IOException when another process has it open.
     """
-    con = duckdb.connect(str(path) if path else ":memory:")
+    con = duckdb.connect(str(path) if path else ":memory:", config={"temp_directory": _spills_of(path)})
     _prepare(con, "1GB", recall_days)
     return con
+
+
+def spilled_of(path: Path) -> Path:
+    """The directory into which an open view file spills. One that was killed leaves it."""
+    return path.with_name(path.name + ".tmp")
+
+
+def _spills_of(path: Path | None) -> str:
+    return str(spilled_of(path)) if path else ""
 
 
 def open_new_view(path: Path, *, memory_limit: str, recall_days: int | None = None) -> duckdb.DuckDBPyConnection:
@@ -55,7 +68,7 @@ def open_new_view(path: Path, *, memory_limit: str, recall_days: int | None = No
 
     The caller ends with a CHECKPOINT, or discards the file.
     """
-    con = duckdb.connect(":memory:")
+    con = duckdb.connect(":memory:", config={"temp_directory": _spills_of(path)})
     con.execute(f"ATTACH {text(str(path))} AS view (RECOVERY_MODE no_wal_writes)")
     con.execute("USE view")
     _prepare(con, memory_limit, recall_days)

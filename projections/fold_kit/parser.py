@@ -16,7 +16,8 @@ class Parser:
     """Runs queries over the relations that it is given, and keeps no state. Used by one thread at a time."""
 
     def __init__(self) -> None:
-        self.con = duckdb.connect(":memory:")
+        # Bodies are in clear here, so nothing is spilled to a disk.
+        self.con = duckdb.connect(":memory:", config={"temp_directory": ""})
         self.con.execute(f"SET memory_limit = '{_MEMORY}'")
         self.con.execute("SET TimeZone = 'UTC'")
         self.con.execute("SET threads = 1")

@@ -1,4 +1,7 @@
-"""View files of a node: numbered files and a pointer to the live one; no file is ever overwritten."""
+"""View files of a node: numbered files and a pointer to the live one; no file is ever overwritten.
+
+Beside a file may stand its write-ahead log, and the directory into which it spilled when its program was killed.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,8 @@ import re
 import secrets
 import shutil
 from pathlib import Path
+
+from projections.engine.duckdb import spilled_of
 
 _NAME = re.compile(r"view-(\d{6})\.duckdb")
 
@@ -59,15 +64,26 @@ def copy_closed(path: Path, into: Path) -> None:
 
 
 def discard(path: Path) -> None:
-    """Remove a view file with its write-ahead log."""
+    """Remove a view file with its write-ahead log and what it spilled."""
     path.unlink(missing_ok=True)
     _log_of(path).unlink(missing_ok=True)
+    discard_spilled(path)
+
+
+def discard_spilled(path: Path) -> None:
+    """Remove what a killed program spilled of a view file, which nobody has open."""
+    if spilled_of(path).is_dir():
+        shutil.rmtree(spilled_of(path))
 
 
 def discard_others(directory: Path, keep: Path) -> None:
     """Remove every view file but one: those of aborted rebuilds, and those that were replaced."""
     for path in directory.glob("view-*.duckdb*"):
-        if not path.name.startswith(keep.name):
+        if path.name.startswith(keep.name):
+            continue
+        if path.is_dir():
+            shutil.rmtree(path)
+        else:
             path.unlink(missing_ok=True)
 
 

@@ -17,7 +17,15 @@ from projections.engine.duckdb import open_view, schema_version_of
 from projections.engine.own_threads import left_behind
 from projections.engine.schema_version import SCHEMA_VERSION
 from projections.engine.view import Instance, View
-from projections.live.files import copy_closed, discard, discard_others, live_file, next_file, point_to
+from projections.live.files import (
+    copy_closed,
+    discard,
+    discard_others,
+    discard_spilled,
+    live_file,
+    next_file,
+    point_to,
+)
 
 log = structlog.get_logger(__name__)
 
@@ -52,6 +60,7 @@ class LiveFiles:
         """
         path = live_file(self.directory)
         if path is not None:
+            discard_spilled(path)
             try:
                 instance = self.open(path)
             except duckdb.Error as error:

@@ -11,6 +11,7 @@ import duckdb
 import pytest
 
 from projections.engine.digest import digests
+from projections.engine.duckdb import spilled_of
 from projections.engine.view import Instance
 from projections.live.files import live_file
 from projections.live.view_file import LiveFiles
@@ -105,9 +106,13 @@ def test_a_file_that_is_whole_is_used_as_it_is(kept: Path, tmp_path: Path) -> No
     shutil.copytree(kept / "views", views)
     (views / "view-000099.duckdb").write_text("a rebuild that did not end")
     Path(f"{the_file(views)}.wal").write_text("the torn end of a write-ahead log")
+    left = [spilled_of(the_file(views)), spilled_of(views / "view-000099.duckdb")]
+    for directory in left:
+        directory.mkdir()
+        (directory / "duckdb_temp_storage_DEFAULT-0.tmp").write_text("in clear, as whoever was killed left it")
     with opened(views) as instance:
         assert instance.position == COUNT
-    assert not (views / "view-000099.duckdb").exists()
+    assert not any(path.exists() for path in (views / "view-000099.duckdb", *left))
 
 
 @pytest.mark.parametrize("damage", ["the directory is gone", "its schema is older"])
