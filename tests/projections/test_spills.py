@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import duckdb
@@ -25,7 +25,7 @@ def new_view(path: Path) -> duckdb.DuckDBPyConnection:
 
 @pytest.mark.parametrize("opened", [new_view, open_view], ids=["one that is made anew", "the live one"])
 def test_a_view_spills_beside_its_file_and_not_where_the_program_is_run(
-    opened: type[duckdb.DuckDBPyConnection], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    opened: Callable[[Path], duckdb.DuckDBPyConnection], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     here, file = tmp_path / "here", tmp_path / "views" / "view-000001.duckdb"
     for directory in (here, file.parent):
