@@ -17,7 +17,8 @@ from producers.cli.usage.examples import with_example
 from producers.cli.usage.plain_help import Group, Shown, first_line, plainly
 
 FILES: tuple[tuple[str, tuple[str, ...]], ...] = (
-    ("admin", ("up", "status", "models", "version")),
+    ("node", ("up",)),
+    ("admin", ("status", "models", "version")),
     ("publishers", ("nats-config",)),
     ("importing", ("import",)),
     ("memory.documents", ("ingest",)),

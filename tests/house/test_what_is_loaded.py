@@ -30,7 +30,7 @@ NOT_BY_HELP = (*NODE_ALONE, "pydantic", "httpx", "asyncio", "kledger.client", "p
 NOT_BY_AN_IDLE_NODE = (
     *("mcp", "mcp_types", "producers.mcp.server", "producers.http.mcp_interface"),
     *("openai", "qdrant_client", "qdrant_edge", "httpx", "kledger.client.clients", "Stemmer"),
-    *("jinja2", "producers.web.interface", "pypdf", "mammoth", "markdown_it", "rich.markdown", "opentelemetry.sdk"),
+    *("jinja2", "producers.web.interface", "pypdf", "mammoth", "markdown_it", "rich", "opentelemetry.sdk"),
     *("pyarrow.compute", "pyarrow.parquet", "pyarrow.dataset", "ledger.backup.writing", "consumers.reactors.evolve"),
 )
 NOT_BY_THE_VECTOR_PROCESS = (
