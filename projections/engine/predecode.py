@@ -6,7 +6,6 @@ and folded at once.
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Sequence
 
 import pyarrow as pa
@@ -27,30 +26,13 @@ from projections.fold_kit.workbench import Workbench
 Ahead = Decoded | list[StoredEvent]
 """A decoded piece; or its raw events, where decoding failed because of one of them."""
 
-OpenedAhead = Opened | list[StoredEvent]
-"""The same of a piece that is opened and not decoded yet."""
-
 
 def decode_ahead(parser: Parser, keyring: Keyring, events: list[StoredEvent], parked: Parked) -> Ahead:
     """Decode one piece. Raises what the vault raises."""
-    return decode_opened(parser, [open_ahead(keyring, events, parked)])
-
-
-def open_ahead(keyring: Keyring, events: list[StoredEvent], parked: Parked) -> OpenedAhead:
-    """The first half of decoding one piece: what is sealed is opened. Raises what the vault raises."""
     try:
-        return ready(keyring, events, parked)
+        return decode(parser, ready(keyring, events, parked))
     except ABOUT_THE_EVENT:
         return events  # fold_strictly finds the event
-
-
-def decode_opened(parser: Parser, pieces: Sequence[OpenedAhead]) -> Ahead:
-    """The second half: decode consecutive pieces as one."""
-    opened = [piece for piece in pieces if isinstance(piece, Opened)]
-    if len(opened) == len(pieces):
-        with contextlib.suppress(*ABOUT_THE_EVENT):
-            return decode(parser, _as_one(opened))
-    return [event for piece in pieces for event in stored_in(piece)]
 
 
 def fold_ahead(bench: Workbench, ahead: Ahead, parked: Parked) -> Folded:
@@ -67,10 +49,15 @@ def together(pieces: Sequence[Ahead]) -> Ahead:
     """Consecutive pieces as one; equal to the result of decoding them in one go."""
     decoded = [piece for piece in pieces if isinstance(piece, Decoded)]
     if len(decoded) < len(pieces):
-        return [event for piece in pieces for event in stored_in(piece)]
+        return [event for piece in pieces for event in _stored(piece)]
     if len(decoded) == 1:
         return decoded[0]
-    opened = _as_one([piece.opened for piece in decoded])
+    opened = Opened(
+        [event for piece in decoded for event in piece.opened.events],
+        [event for piece in decoded for event in piece.opened.stored],
+        {at: why for piece in decoded for at, why in piece.opened.failed.items()},
+        {at: places for piece in decoded for at, places in piece.opened.erased.items()},
+    )
     refused = [refusal for piece in decoded for refusal in piece.refused]
     parsed = {
         fact: pa.concat_tables([piece.parsed[fact] for piece in decoded if fact in piece.parsed])
@@ -86,19 +73,5 @@ def together(pieces: Sequence[Ahead]) -> Ahead:
     return Decoded(opened, parsed, refused, narrow(parsed.values()), candidates, lineage)
 
 
-def _as_one(pieces: Sequence[Opened]) -> Opened:
-    if len(pieces) == 1:
-        return pieces[0]
-    return Opened(
-        [event for piece in pieces for event in piece.events],
-        [event for piece in pieces for event in piece.stored],
-        {at: why for piece in pieces for at, why in piece.failed.items()},
-        {at: places for piece in pieces for at, places in piece.erased.items()},
-    )
-
-
-def stored_in(piece: OpenedAhead | Decoded) -> Sequence[StoredEvent]:
-    """The events of a piece as the log has them."""
-    if isinstance(piece, Decoded):
-        return piece.opened.stored
-    return piece.stored if isinstance(piece, Opened) else piece
+def _stored(piece: Ahead) -> Sequence[StoredEvent]:
+    return piece if isinstance(piece, list) else piece.opened.stored

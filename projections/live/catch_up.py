@@ -1,6 +1,6 @@
-"""Catch-up: a pipeline of stages (read, open, decode, fold), each with its own thread, for a long piece of the log.
+"""Catch-up: a pipeline of three stages (read, decode, fold), each with its own thread, for a long piece of the log.
 
-All but the last are decoded_ahead.py beside this; here is the fold.
+The first two are decoded_ahead.py beside this; here is the third.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Decoding ahead: all of catching up but the fold: reading, opening what is sealed, decoding, each with its own thread.
+"""Decoding ahead: the first two of the three stages of catching up, reading and decoding, each with its own thread.
 
 What is in the archive is read there, decoded; the log is read for the rest, and for segments that are not believed.
 Events that were read while the other stages were busy form one batch, up to a limit: large batches need fewer
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 
@@ -21,7 +21,7 @@ from ledger.privacy.keyring import Keyring
 from ledger.store.parked import NONE_PARKED, Parked
 from ledger.stream import Log, event_at
 from projections.archive.reading import Archive
-from projections.engine.predecode import Ahead, OpenedAhead, decode_opened, open_ahead, stored_in
+from projections.engine.predecode import Ahead, decode_ahead
 from projections.fold_kit.parser import Parser
 
 log = structlog.get_logger(__name__)
@@ -34,12 +34,8 @@ _BATCH_BYTES = 64 * 1024 * 1024
 # Towards the end a batch is half of what is left, down to this.
 _LAST_BATCHES = 24_576
 
-Lists = asyncio.Queue[OpenedAhead | Exception | None]
-"""Lists of events that are read and opened ahead, then None, or the error that ended that."""
-
-
-Opening = Callable[[list[StoredEvent]], Awaitable[OpenedAhead]]
-"""Opens a list of events on a thread of its own. Raises what the vault raises."""
+Lists = asyncio.Queue[list[StoredEvent] | Exception | None]
+"""Lists of events that are read ahead, then None, or the error that ended the reading."""
 
 
 class Batches:
@@ -76,14 +72,7 @@ async def decoded_ahead(
     batches, loop = Batches(), asyncio.get_running_loop()
     if archive is not None and (archive.there.last < part.first or not await _is_of(archive, ledger, part.last)):
         archive = None
-    with (
-        ThreadPoolExecutor(1, "view-opener") as opener,
-        ThreadPoolExecutor(1, "view-decoder") as decoder,
-        contextlib.closing(Parser()) as parser,
-    ):
-
-        def opened(events: list[StoredEvent]) -> Awaitable[OpenedAhead]:
-            return loop.run_in_executor(opener, open_ahead, keyring, events, parked)
+    with ThreadPoolExecutor(1, "view-decoder") as decoder, contextlib.closing(Parser()) as parser:
 
         async def from_archive(part: Segment) -> bool:
             assert archive is not None  # _next_part found the part in it
@@ -93,9 +82,11 @@ async def decoded_ahead(
             return decoded is not None
 
         async def from_log(part: Segment) -> None:
-            async with _reading(ledger, part, opened) as lists:
-                while pieces := await _gathered(lists, part.last):
-                    await batches.put(await loop.run_in_executor(decoder, decode_opened, parser, pieces))
+            async with _reading(ledger, part) as lists:
+                while events := await _gathered(lists, part.last):
+                    await batches.put(
+                        await loop.run_in_executor(decoder, decode_ahead, parser, keyring, events, parked)
+                    )
 
         async def decoding_on() -> None:
             try:
@@ -118,7 +109,6 @@ async def decoded_ahead(
             decoding.cancel()
             await asyncio.gather(decoding, return_exceptions=True)
             # A thread may be waiting for the vault, which answers on this loop: do not block it.
-            await asyncio.to_thread(opener.shutdown)
             await asyncio.to_thread(decoder.shutdown)
 
 
@@ -147,10 +137,10 @@ async def _is_of(archive: Archive, ledger: Log, to: int) -> bool:
 
 
 @asynccontextmanager
-async def _reading(ledger: Log, part: Segment, opened: Opening) -> AsyncIterator[Lists]:
-    """The events of a part of the log, read and opened ahead."""
+async def _reading(ledger: Log, part: Segment) -> AsyncIterator[Lists]:
+    """The events of a part of the log, read ahead."""
     lists: Lists = asyncio.Queue(_LISTS_AHEAD)
-    reading = asyncio.create_task(_read_ahead(ledger, part, opened, lists))
+    reading = asyncio.create_task(_read_ahead(ledger, part.first, part.last, lists))
     try:
         yield lists
     finally:
@@ -158,13 +148,13 @@ async def _reading(ledger: Log, part: Segment, opened: Opening) -> AsyncIterator
         await asyncio.gather(reading, return_exceptions=True)
 
 
-async def _read_ahead(ledger: Log, part: Segment, opened: Opening, lists: Lists) -> None:
-    """Put the events of a part into the queue, opened, then None; or the error that ended it."""
+async def _read_ahead(ledger: Log, start: int, to: int, lists: Lists) -> None:
+    """Put events up to position `to` into the queue, then None; or the error that ended the reading."""
     try:
-        async with contextlib.aclosing(ledger.read(part.first, batch=_LIST)) as batches:
+        async with contextlib.aclosing(ledger.read(start, batch=_LIST)) as batches:
             async for events in batches:
-                await lists.put(await opened([event for event in events if event.position <= part.last]))
-                if events[-1].position >= part.last:
+                await lists.put([event for event in events if event.position <= to])
+                if events[-1].position >= to:
                     break
     except Exception as error:  # raised again where the batch would have been decoded
         await lists.put(error)
@@ -172,24 +162,21 @@ async def _read_ahead(ledger: Log, part: Segment, opened: Opening, lists: Lists)
         await lists.put(None)
 
 
-async def _gathered(lists: Lists, to: int) -> list[OpenedAhead]:
-    """All lists that are in the queue, as one batch; an empty one at the end. Raises what ended the reading."""
-    pieces: list[OpenedAhead] = []
-    count = size = first = 0
-    while not pieces or not lists.empty():
+async def _gathered(lists: Lists, to: int) -> list[StoredEvent]:
+    """All events that are in the queue, as one batch; an empty list at the end. Raises what ended the reading."""
+    events: list[StoredEvent] = []
+    size = 0
+    while not events or not lists.empty():
         read = await lists.get()
         if isinstance(read, Exception):
             raise read
-        if read is None:
-            if pieces:
+        if not read:
+            if events:
                 lists.put_nowait(None)  # the end mark again, for the next call
             break
-        stored = stored_in(read)
-        first = first or stored[0].position
-        pieces.append(read)
-        count += len(stored)
-        size += sum(len(event.body) for event in stored)
-        limit = min(_BATCH, max(_LAST_BATCHES, (to - first) // 2))
-        if count + _LIST > limit or size > _BATCH_BYTES:
+        events += read
+        size += sum(len(event.body) for event in read)
+        limit = min(_BATCH, max(_LAST_BATCHES, (to - events[0].position) // 2))
+        if len(events) + _LIST > limit or size > _BATCH_BYTES:
             break
-    return pieces
+    return events

@@ -12,7 +12,7 @@ from ledger.event import StoredEvent
 from ledger.store.parked import NONE_PARKED
 from projections.engine import batch, gate
 from projections.engine.batch import fold_batch
-from projections.engine.predecode import decode_ahead, decode_opened, fold_ahead, open_ahead, together
+from projections.engine.predecode import decode_ahead, fold_ahead, together
 from tests.examples import law as law_of
 from tests.projections.histories import histories, new_view, parts, rows, saved, state, stored, view_of
 
@@ -55,18 +55,6 @@ def test_pieces_that_are_decoded_ahead_and_folded_as_one_give_the_same_view(
     for part in parts(log, one):
         pieces = [decode_ahead(bench.parser, bench.keyring, piece, NONE_PARKED) for piece in parts(part, other)]
         fold_ahead(bench, together(pieces), NONE_PARKED)
-    assert state(bench) == state(view_of(log))
-
-
-@law
-@given(log=histories(), one=cuts, other=cuts)
-def test_pieces_that_are_opened_ahead_and_decoded_as_one_give_the_same_view(
-    log: list[StoredEvent], one: list[int], other: list[int]
-) -> None:
-    bench = new_view()
-    for part in parts(log, one):
-        pieces = [open_ahead(bench.keyring, piece, NONE_PARKED) for piece in parts(part, other)]
-        fold_ahead(bench, decode_opened(bench.parser, pieces), NONE_PARKED)
     assert state(bench) == state(view_of(log))
 
 

@@ -19,8 +19,9 @@ from ledger.store.in_memory import MemoryLedger
 from ledger.store.parked import Parked
 from projections.engine.batch import fold_batch
 from projections.engine.duckdb import open_view
-from projections.engine.predecode import OpenedAhead, open_ahead
+from projections.engine.predecode import Ahead, decode_ahead
 from projections.engine.view import Instance, View
+from projections.fold_kit.parser import Parser
 from projections.fold_kit.workbench import Workbench
 from projections.live import decoded_ahead
 from projections.live import projector as runner
@@ -139,20 +140,38 @@ async def test_a_vault_that_does_not_answer_as_events_are_opened_ends_the_catchi
 ) -> None:
     ledger = MemoryLedger()
     await ledger.append_many([saved(f"k{n}") for n in range(25)])
-    monkeypatch.setattr(decoded_ahead, "_LIST", 10)
+    for limit in ("_LIST", "_BATCH", "_LAST_BATCHES"):
+        monkeypatch.setattr(decoded_ahead, limit, 10)
     asked = list[int]()
 
-    def opened(keyring: Keyring, events: list[StoredEvent], parked: Parked) -> OpenedAhead:
+    def decoded(parser: Parser, keyring: Keyring, events: list[StoredEvent], parked: Parked) -> Ahead:
         asked.append(events[0].position)
         if len(asked) > 1:
             raise BrokerUnavailable("the vault is gone")
-        return open_ahead(keyring, events, parked)
+        return decode_ahead(parser, keyring, events, parked)
 
-    monkeypatch.setattr(decoded_ahead, "open_ahead", opened)
+    monkeypatch.setattr(decoded_ahead, "decode_ahead", decoded)
     view = View(Instance(open_view(None)))
     with pytest.raises(BrokerUnavailable, match="the vault is gone"):
         await catch_up(ledger, view, 25)
     assert asked == [1, 11]
+    view.close()
+
+
+async def test_whatever_ends_the_reading_of_the_log_ends_the_catching_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    ledger = MemoryLedger()
+    await ledger.append_many([saved(f"k{n}") for n in range(5)])
+    reading = ledger.read
+
+    async def read(start: int, *, batch: int) -> AsyncIterator[list[StoredEvent]]:
+        async with contextlib.aclosing(reading(start, batch=2)) as batches:
+            yield await anext(batches)
+            raise ValueError("no event has such headers")
+
+    monkeypatch.setattr(ledger, "read", read)
+    view = View(Instance(open_view(None)))
+    with pytest.raises(ValueError, match="no event has such headers"):
+        await catch_up(ledger, view, 5)
     view.close()
 
 
