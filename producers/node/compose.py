@@ -81,6 +81,7 @@ from projections.live.persons import PersonsOfItems
 from projections.live.projector import Projector
 from projections.live.view_file import LiveFiles
 from projections.search.ask import Searcher
+from projections.vectors.client import spare_process
 from projections.vectors.embedding.kept_jetstream import ensure_embeddings_stream
 from projections.vectors.embedding.settings import embedding_from_environment
 from projections.vectors.feed import VectorFeed
@@ -172,6 +173,7 @@ async def node(settings: NodeSettings, ending: Callable[[], bool] = lambda: Fals
         tokens = tokens_for(settings.data, host)
         sock = stack.enter_context(reserved(host, port))
         stack.enter_context(traced(version("knowledge-ledger")))
+        spare = await stack.enter_async_context(spare_process())  # it loads while the broker and the view begin
         access, broker_trouble = await _broker(settings, stack, ending)
         await ensure_stream(access, replicas=settings.replicas)
         await ensure_keys_bucket(access, replicas=settings.replicas)
@@ -204,7 +206,7 @@ async def node(settings: NodeSettings, ending: Callable[[], bool] = lambda: Fals
         stack.callback(keyring.close)
         may_write = await writes_vectors(settings.roles, settings.qdrant, access, settings.replicas, stack)
         feed = VectorFeed(view, await _vector_settings(settings, access), settings.org, may_write=may_write)
-        feed.ending = ending
+        feed.ending, feed.spare = ending, spare
         if refolded:
             feed.will_begin_anew()
         await feed.start()

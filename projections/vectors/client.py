@@ -9,7 +9,8 @@ import os
 import signal
 import sys
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -51,6 +52,32 @@ class Answer(NamedTuple):
     lacking: str | None
 
 
+async def spawned() -> asyncio.subprocess.Process:
+    """A vector process that loads its modules and waits for its settings; it exits where its input ends first."""
+    paths = [str(_ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
+    return await asyncio.create_subprocess_exec(
+        sys.executable,
+        "-m",
+        "projections.vectors.process",
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+        env=child_environment(PYTHONPATH=os.pathsep.join(paths)),
+    )
+
+
+@asynccontextmanager
+async def spare_process() -> AsyncIterator[asyncio.subprocess.Process]:
+    """A process that loads while its client cannot start yet; it has ended when the block has."""
+    process = await spawned()
+    try:
+        yield process
+    finally:
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
+
+
 class VectorClient:
     """A running vector process. Requests may run concurrently; all raise VectorProcessGone."""
 
@@ -64,21 +91,12 @@ class VectorClient:
         self.vector_weight = 0.0
 
     @classmethod
-    async def start(cls, settings: Settings) -> VectorClient:
-        """Start the process and wait until it is ready.
+    async def start(cls, settings: Settings, spare: asyncio.subprocess.Process | None = None) -> VectorClient:
+        """Start the process, or take the spare one where it still runs, and wait until it is ready.
 
         Raises VectorProcessGone, VectorStoreFailed, BrokerUnavailable, InvalidPayload.
         """
-        paths = [str(_ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
-        process = await asyncio.create_subprocess_exec(
-            sys.executable,
-            "-m",
-            "projections.vectors.process",
-            stdin=asyncio.subprocess.PIPE,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.PIPE,
-            env=child_environment(PYTHONPATH=os.pathsep.join(paths)),
-        )
+        process = spare if spare is not None and spare.returncode is None else await spawned()
         client = cls(process)
         try:
             async with asyncio.timeout(START_SECONDS):

@@ -70,6 +70,8 @@ class VectorFeed:
         """Checks samples of the vectors against the view."""
         self.ending: Callable[[], bool] = lambda: False
         """Whether the node is stopping: then a process that has exited is not restarted."""
+        self.spare: asyncio.subprocess.Process | None = None
+        """A process without settings, which the first start takes."""
         self.fed: Callable[[int, int], Awaitable[None]] | None = None
         """Called with each (after, upto) whose changes have become searchable."""
 
@@ -126,7 +128,8 @@ class VectorFeed:
 
     async def _start(self) -> None:
         settings = self._settings
-        client = await VectorClient.start(settings)
+        spare, self.spare = self.spare, None
+        client = await VectorClient.start(settings, spare)
         if settings is not self._settings:  # another process took over meanwhile
             await client.close()
             return

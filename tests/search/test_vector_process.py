@@ -17,7 +17,7 @@ import pytest
 
 from kledger.contract.errors import InvalidPayload, LogGap
 from ledger.broker.server import EmbeddedServer
-from projections.vectors.client import VectorClient
+from projections.vectors.client import VectorClient, spare_process
 from projections.vectors.embedding.embeddings import HashedEmbedder
 from projections.vectors.embedding.kept_jetstream import ensure_embeddings_stream
 from projections.vectors.engine import Engine
@@ -216,7 +216,7 @@ async def test_whoever_waits_hears_that_the_process_has_gone(client: VectorClien
 def test_the_process_ends_when_its_parent_is_killed(tmp_path: Path) -> None:
     program = (
         "import asyncio, sys, time\n"
-        "from projections.vectors.client import VectorClient\n"
+        "from projections.vectors.client import VectorClient, spare_process\n"
         "from projections.vectors.wire import Settings\n"
         "async def main():\n"
         f"    client = await VectorClient.start(Settings(directory={str(tmp_path)!r}))\n"
@@ -353,3 +353,23 @@ def test_without_a_model_it_imports_no_client_of_the_broker_and_nothing_that_rea
     )
     ran = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)
     assert ran.stdout.strip() == "[]"
+
+
+async def test_a_process_that_loads_ahead_is_taken_and_one_that_died_meanwhile_is_not(tmp_path: Path) -> None:
+    async with spare_process() as spare:
+        client = await VectorClient.start(Settings(directory=str(tmp_path / "taken")), spare)
+        assert client.pid == spare.pid
+        await client.close()
+        assert spare.returncode == 0
+    async with spare_process() as spare:
+        spare.kill()
+        await spare.wait()
+        client = await VectorClient.start(Settings(directory=str(tmp_path / "other")), spare)
+        assert client.pid != spare.pid
+        await client.close()
+
+
+async def test_a_process_that_nobody_takes_ends_with_whoever_loaded_it() -> None:
+    async with spare_process() as spare:
+        assert spare.returncode is None
+    assert spare.returncode is not None
