@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from importlib.metadata import version
 from typing import Any
 
 from fastapi import FastAPI
 from starlette.routing import BaseRoute
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from ledger.installed import PRODUCT, version
 from ledger.runtime import tracing
 from producers.access.book import NO_TOKENS, TokenBook
 from producers.access.limits import Limits, limits_from_environment
@@ -89,7 +89,7 @@ def create_app(
     """
     app = _App(
         title="Knowledge Ledger",
-        version=version("knowledge-ledger"),
+        version=version(PRODUCT),
         description=DESCRIPTION,
         license_info=LICENSE,
         servers=SERVERS,

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Iterator
-from importlib.metadata import version
 
 from fastapi import APIRouter
 from fastapi.routing import APIRoute
@@ -26,6 +25,7 @@ from prometheus_client.registry import Collector
 from starlette.responses import Response
 
 from kledger.contract.errors import LedgerError
+from ledger.installed import PRODUCT, version
 from producers.http.routing import router as new_router
 from producers.operations.desk import Desk
 from projections.views.refused.ask import refused_by_code
@@ -43,7 +43,7 @@ class Metrics:
         self.build = Info("kledger_build", "What runs here, always 1", registry=self.registry)
         self.build.info(
             {
-                "version": version("knowledge-ledger"),
+                "version": version(PRODUCT),
                 "python": platform.python_version(),
                 "duckdb": version("duckdb"),
                 "qdrant_edge": version("qdrant-edge-py"),

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
-from importlib.metadata import version
 from typing import Any
 
 import orjson
@@ -21,6 +20,7 @@ from kledger.client.wire import Wire
 from kledger.contract.errors import LedgerError, ServiceFailed
 from kledger.contract.scopes import Caller
 from ledger.event import JsonObject
+from ledger.installed import PRODUCT, version
 from producers.mcp import prompts, resources
 from producers.mcp.catalogue import BY_NAME, CATALOGUE
 from producers.mcp.lineage import lineage_of
@@ -101,7 +101,7 @@ def create_server(wire_of: WireOf, counted: Counted = _uncounted) -> Server[Any]
 
     return Server(
         NAME,
-        version=version("knowledge-ledger"),
+        version=version(PRODUCT),
         title=TITLE,
         instructions=INSTRUCTIONS,
         cache_hints={"tools/list": _WHILE_IT_RUNS, "resources/templates/list": _WHILE_IT_RUNS},

@@ -17,7 +17,6 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
-from importlib.metadata import version
 from pathlib import Path
 
 import structlog
@@ -34,6 +33,7 @@ from ledger.broker.publisher_config import access_with
 from ledger.broker.server import EmbeddedServer
 from ledger.broker.stream_setup import ensure_stream
 from ledger.event import DEFAULT_ORG, JsonObject
+from ledger.installed import PRODUCT, version
 from ledger.privacy.holding_back import HoldingBack
 from ledger.privacy.keyring import Keyring
 from ledger.privacy.master_key import kept_master_key, lost, new_master_key
@@ -148,7 +148,7 @@ async def _run(settings: NodeSettings) -> None:
         )
         sys.stdout.flush()
         about: JsonObject = {"http": address.http, "nats": address.nats, "data": str(settings.data)}
-        about |= {"seconds": round(time.monotonic() - began, 3), "version": version("knowledge-ledger")}
+        about |= {"seconds": round(time.monotonic() - began, 3), "version": version(PRODUCT)}
         log.info("ready", **about, position=address.position)
         await stopping.wait()
         log.info("stopping")
@@ -172,7 +172,7 @@ async def node(settings: NodeSettings, ending: Callable[[], bool] = lambda: Fals
         stack.enter_context(_only_node_on(settings.data))
         tokens = tokens_for(settings.data, host)
         sock = stack.enter_context(reserved(host, port))
-        stack.enter_context(traced(version("knowledge-ledger")))
+        stack.enter_context(traced(version(PRODUCT)))
         spare = await stack.enter_async_context(spare_process())  # it loads while the broker and the view begin
         access, broker_trouble = await _broker(settings, stack, ending)
         await ensure_stream(access, replicas=settings.replicas)
@@ -262,7 +262,7 @@ async def node(settings: NodeSettings, ending: Callable[[], bool] = lambda: Fals
         if "reactors" in settings.roles:
             loops["memories"] = LifeKeeper(settings.org, view, partial(publish, desk.ledger, desk.tally)).run
         consumer = create_consumer(
-            access, loops, operator.status, version("knowledge-ledger"), org=settings.org, reactors=reactors
+            access, loops, operator.status, version(PRODUCT), org=settings.org, reactors=reactors
         )
         await stack.enter_async_context(consumer)
         address = await stack.enter_async_context(_http(desk, sock, tokens))

@@ -9,7 +9,6 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from importlib.metadata import version
 from pathlib import Path
 
 import orjson
@@ -18,6 +17,7 @@ import structlog
 from kledger.contract.errors import BrokerUnavailable, ChainContradicted, LedgerError, NotCertified, UnknownKnowledge
 from ledger.broker.subprocess_job import Progress
 from ledger.event import JsonObject, StoredEvent
+from ledger.installed import PRODUCT, version
 from ledger.integrity.audit import audit
 from ledger.integrity.audit_evidence import gather
 from ledger.integrity.certificate import RETENTION, make_certificate
@@ -148,7 +148,7 @@ class Integrity:
                 make_certificate,
                 {
                     "run": run,
-                    "product": version("knowledge-ledger"),
+                    "product": version(PRODUCT),
                     "views_schema": SCHEMA_VERSION,
                     "views": views,
                     "state": result["rebuilt"]["digest"],

@@ -6,10 +6,10 @@ import platform
 import time
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
-from importlib.metadata import version
 
 from kledger.contract.errors import LedgerError
 from ledger.event import JsonObject
+from ledger.installed import PRODUCT, version
 from ledger.store.jetstream import StreamStatus
 from producers.node.eraser import Eraser
 from producers.node.readiness import LONGEST_LAG_SECONDS, Readiness, lag
@@ -87,7 +87,7 @@ class NodeStatus:
             "archive": of.archiving.status() if of.archiving.kept else None,
             "refused": await view.ask(refused_count),
             "versions": {
-                "product": version("knowledge-ledger"),
+                "product": version(PRODUCT),
                 "python": platform.python_version(),
                 "duckdb": version("duckdb"),
                 "nats": stream.server,

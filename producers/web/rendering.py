@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from functools import cache
-from importlib.metadata import version
 from pathlib import Path
 from urllib.parse import quote, urlencode
 
@@ -18,6 +17,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from kledger.contract.lists import join_words
+from ledger.installed import PRODUCT, version
 from ledger.new_item import helped_and_harmed
 from producers.web.addresses import DOTS, HOME, NAMED_BESIDE, local
 from producers.web.errors.telling import told
@@ -70,7 +70,7 @@ def page(visit: Visit, template: str, code: int = 200, **context: object) -> HTM
             notices=session.take_notices() if session else [],
             lacking=_lacking(context),
             ago=lambda value: ago(value, words),
-            version=version("knowledge-ledger"),
+            version=version(PRODUCT),
             **context,
         )
     )

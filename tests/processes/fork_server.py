@@ -37,6 +37,8 @@ from tests.processes.request import ENDED, STARTED, request_of
 
 READY = "ready"
 PROGRAM = "producers.cli.main"
+LATE = ("anyio._backends._asyncio", "anyio.streams.tls", "uvicorn.lifespan.on")
+"""What libraries import when a node runs already."""
 FAULTS = "FAULT_ROOT"
 """The variable that has faults put in place (tests/faults/inject)."""
 
@@ -170,7 +172,7 @@ def started(module: str) -> None:
 def imported() -> Callable[[], None]:
     """Import what commands and nodes need; the command's main function.
 
-    The command line and the routes of a node's app are built too, which takes a node longer than all else.
+    All commands and the routes of a node's app are built too, which takes a node longer than all else.
     """
     gc.disable()
     import duckdb
@@ -181,10 +183,11 @@ def imported() -> Callable[[], None]:
     import producers.node.otel
     from tests.doors import one_app
 
-    for module in nursery.MODULES:
+    for module in (*nursery.MODULES, *LATE):
         importlib.import_module(module)
     typer.main.get_command = cache(typer.main.get_command)
-    typer.main.get_command(producers.cli.main.app)
+    commands: Any = typer.main.get_command(producers.cli.main.app)
+    assert all(commands.commands.values())  # each file of commands is loaded
     one_app.routes()
     producers.node.compose.create_app = one_app.app_of  # type: ignore[attr-defined]  # what it imports is not exported
     duckdb.default_connection().close()  # it has a thread, and nobody uses it

@@ -252,10 +252,12 @@ def show_version(_session: Session) -> Answer:
 
 def product_version() -> str:
     """The version that is installed."""
-    from importlib.metadata import PackageNotFoundError, version
+    from importlib.metadata import PackageNotFoundError
+
+    from ledger.installed import PRODUCT, version
 
     try:
-        return version("knowledge-ledger")
+        return version(PRODUCT)
     except PackageNotFoundError:
         return "not installed"
 
