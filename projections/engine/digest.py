@@ -7,7 +7,9 @@ digests, in whatever order and in however many batches they were written.
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import duckdb
 import pyarrow as pa
@@ -44,7 +46,12 @@ class Difference:
 
 def digests(con: duckdb.DuckDBPyConnection) -> dict[str, RelationDigest]:
     """The digest of every relation that follows from the log; of one of a later version where it has rows."""
-    found = {relation: _digest(con, relation) for relation in RELATIONS}
+    return digests_of({relation: con.execute(digest_query(con, relation)).fetchone() for relation in RELATIONS})
+
+
+def digests_of(answers: Mapping[str, tuple[Any, ...] | None]) -> dict[str, RelationDigest]:
+    """The digests from the one row that each relation's `digest_query` answers."""
+    found = {relation: _digest(answer) for relation, answer in answers.items()}
     return {relation: digest for relation, digest in found.items() if digest.rows or relation not in LATER}
 
 
@@ -54,13 +61,17 @@ def state_digest(parts: dict[str, RelationDigest]) -> str:
     return hashlib.sha256(lines.encode()).hexdigest()
 
 
-def _digest(con: duckdb.DuckDBPyConnection, relation: str) -> RelationDigest:
-    row = con.execute(f"""
+def digest_query(con: duckdb.DuckDBPyConnection, relation: str) -> str:
+    """The query of what a relation's digest is made of: the number of its rows and two sums, in one row."""
+    return f"""
         SELECT count(*), coalesce(sum(md5_number_lower(row_text)), 0), coalesce(sum(md5_number_upper(row_text)), 0)
         FROM ({rows_as_text(con, relation)})
-    """).fetchone()
-    assert row is not None  # an aggregate without GROUP BY always answers one row
-    rows, lower, upper = (int(value) for value in row)
+    """
+
+
+def _digest(answer: tuple[Any, ...] | None) -> RelationDigest:
+    assert answer is not None  # an aggregate without GROUP BY always answers one row
+    rows, lower, upper = (int(value) for value in answer)
     return RelationDigest(rows, hashlib.sha256(f"{rows}:{upper}:{lower}".encode()).hexdigest())
 
 

@@ -26,8 +26,8 @@ def empty_view() -> Iterator[duckdb.DuckDBPyConnection]:
 
 def empty(con: duckdb.DuckDBPyConnection) -> None:
     """Leave nothing in a view: it is as it was when it was created."""
-    named = f"SELECT table_name FROM duckdb_tables() WHERE table_name NOT IN ({among(_ONE_ROW)})"
-    for (table,) in con.execute(named).fetchall():
+    filled = "SELECT table_name FROM duckdb_tables() WHERE estimated_size > 0"  # also where they were emptied since
+    for (table,) in con.execute(f"{filled} AND table_name NOT IN ({among(_ONE_ROW)})").fetchall():
         con.execute(f"DELETE FROM {table}")
     con.execute("UPDATE checkpoints SET position = 0, stored_us = 0")
     con.execute("UPDATE recall_retention SET before = 'epoch'")

@@ -71,7 +71,7 @@ from ledger.privacy.keyring import Keyring
 from ledger.wire.envelope import encode
 from ledger.wire.subjects import event_subject
 from projections.engine.batch import fold_batch
-from projections.engine.digest import RelationDigest, digests
+from projections.engine.digest import RelationDigest
 from projections.engine.duckdb import open_view
 from projections.fold_kit.workbench import Workbench
 from tests.projections.damage import DAMAGE, older
@@ -79,6 +79,7 @@ from tests.projections.document_facts import DOCUMENTS, about_documents
 from tests.projections.edges import edged, with_id_of
 from tests.projections.empty_views import empty
 from tests.projections.memory_facts import memories
+from tests.projections.planned_digests import digests
 from tests.projections.project_facts import PROJECT, assigned
 from tests.projections.resource_facts import RESOURCES, about_resources
 from tests.projections.sharing import scope_types, shares

@@ -18,7 +18,7 @@ from ledger.events.recall import Ranking, RecallServed, ServedItem
 from ledger.privacy.sealed import ERASED
 from projections.engine import batch, gate
 from projections.engine.batch import fold_batch
-from projections.engine.digest import RelationDigest, digests
+from projections.engine.digest import RelationDigest
 from projections.engine.duckdb import open_view
 from projections.fold_kit.page import Window
 from projections.fold_kit.workbench import Workbench
@@ -31,6 +31,7 @@ from projections.views.lineage.traces import traces
 from projections.views.recalls import ask
 from projections.views.recalls.ask import Wanted
 from tests.projections.histories import parts, rows, saved, stored
+from tests.projections.planned_digests import digests
 
 ANN, EVE, OPERATOR = Caller(user="ann"), Caller(user="eve"), Caller()
 ALL = Window(50)
