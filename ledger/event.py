@@ -18,6 +18,8 @@ from kledger.contract.part import Part
 
 DEFAULT_ORG = "default"
 
+JsonObject = dict[str, Any]
+
 FROM = ("origin", "source", "case")
 """Fields of a fact's data that may hold a `trace_id` and a `message_id`. All of them are lineage of the event, beside
 the ids of its envelope. Where only one can be shown, the envelope's comes first, then these in order."""
@@ -66,10 +68,12 @@ class Fact(Part):
 
     def stated_version(self) -> int:
         """The version of the schema that the event is written in."""
-        for back, name in enumerate(reversed(self.added)):
-            if getattr(self, name) is not None:
-                return self.version - back
-        return self.version - len(self.added)
+        version, values = self.version, self.__dict__
+        for name in reversed(self.added):
+            if values[name] is not None:
+                return version
+            version -= 1
+        return version
 
     def stated_id(self) -> str | None:
         """The entity id in the data, for facts whose data has one; else None."""
@@ -134,30 +138,38 @@ class NewEvent:
     seal: Seal | None = None
 
     def sealed_by(self, seal: Seal) -> NewEvent:
-        """The same with this seal. `dataclasses.replace` takes twice as long, and many have one."""
-        return NewEvent(
-            self.fact,
-            self.entity_id,
-            self.actor,
-            self.org,
-            self.lineage,
-            self.source,
-            self.id,
-            self.time,
-            self.expects,
-            seal,
-        )
+        """The same with this seal. Many have one, so the slots are set, in a third of the time of `replace`."""
+        sealed: NewEvent = _blank(NewEvent)
+        _put_fact(sealed, self.fact)
+        _put_entity_id(sealed, self.entity_id)
+        _put_actor(sealed, self.actor)
+        _put_org(sealed, self.org)
+        _put_lineage(sealed, self.lineage)
+        _put_source(sealed, self.source)
+        _put_id(sealed, self.id)
+        _put_time(sealed, self.time)
+        _put_expects(sealed, self.expects)
+        _put_seal(sealed, seal)
+        return sealed
+
+
+_blank = object.__new__
+_puts = [NewEvent.__dict__[name].__set__ for name in NewEvent.__slots__]
+_put_fact, _put_entity_id, _put_actor, _put_org, _put_lineage = _puts[:5]
+_put_source, _put_id, _put_time, _put_expects, _put_seal = _puts[5:]
 
 
 class Seal(Protocol):
     """Seals an event while it is encoded (ledger/privacy/event_seal.py)."""
 
-    def __call__(self, event: NewEvent, subject: str, /) -> tuple[bytes, str]:
-        """The event's data as JSON, its text sealed, and the MAC of it (ledger/wire/seal_mac.py)."""
+    def close(self, event: NewEvent, data: JsonObject, /) -> None:
+        """Seal the text in the event's data, which are JSON types, in place."""
+
+    def mac_of(self, event: NewEvent, subject: str, data: bytes, /) -> str:
+        """The MAC of the event with these data, sealed and as JSON (ledger/wire/seal_mac.py); empty for none."""
 
 
-@dataclass(frozen=True, slots=True)
-class Appended:
+class Appended(NamedTuple):
     """The acknowledgement of an append: the event's position; `duplicate` when an earlier append had stored this id."""
 
     position: int
@@ -183,6 +195,3 @@ class Head(NamedTuple):
 
     position: int
     stored_ns: int
-
-
-JsonObject = dict[str, Any]

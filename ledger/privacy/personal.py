@@ -7,7 +7,7 @@ scopes, versions, verdicts and lineage stay readable, so that gates and foreign 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import cache
 
 from kledger.contract.errors import InvalidPayload
@@ -60,22 +60,37 @@ def persons(owner: str | None, scopes: Iterable[str]) -> list[str]:
 
 def stated_persons(event: NewEvent) -> list[str]:
     """The persons that an event belongs to according to the event alone: its actor and its owner."""
-    entities = [event.actor] if is_person(event.actor) else []
-    if not _states_persons(type(event.fact)):
-        return entities
-    fact = event.fact
-    if isinstance(fact, ProfileFact):
-        entities += [fact.owner] if is_person(fact.owner) else []
-    elif isinstance(fact, _OF_THEIR_READERS):
-        entities += persons(fact.owner, fact.scopes or ())
-    elif isinstance(fact, StatementHeld):
-        entities += persons(event.actor, fact.scopes)
-    return sorted(set(entities)) if len(entities) > 1 else entities
+    actor = event.actor
+    actors = [actor] if is_person(actor) else []
+    owners_of = _owners_of(type(event.fact))
+    if owners_of is None:
+        return actors
+    owners = owners_of(event)
+    return owners if not actors or owners == actors else sorted({*actors, *owners})
 
 
 @cache
-def _states_persons(fact: type[Fact]) -> bool:
-    return issubclass(fact, (ProfileFact, *_OF_THEIR_READERS, StatementHeld))
+def _owners_of(fact: type[Fact]) -> Callable[[NewEvent], list[str]] | None:
+    """What reads the persons that events of this kind state beside their actor; None where they state none."""
+    if issubclass(fact, ProfileFact):
+        return _owner_stated
+    if issubclass(fact, _OF_THEIR_READERS):
+        return _persons_stated
+    return _readers_stated if issubclass(fact, StatementHeld) else None
+
+
+def _owner_stated(event: NewEvent) -> list[str]:
+    owner: str = event.fact.owner  # type: ignore[attr-defined]
+    return [owner] if is_person(owner) else []
+
+
+def _persons_stated(event: NewEvent) -> list[str]:
+    fact = event.fact
+    return persons(fact.owner, fact.scopes or ())  # type: ignore[attr-defined]
+
+
+def _readers_stated(event: NewEvent) -> list[str]:
+    return persons(event.actor, event.fact.scopes)  # type: ignore[attr-defined]
 
 
 def about_item(event: NewEvent) -> str | None:
@@ -94,6 +109,7 @@ def _field_of_item(fact: type[Fact]) -> str | None:
 
 def has_text(fact: Fact) -> bool:
     """Whether the fact holds free text or a secret."""
-    return has_personal(fact, personal_paths(type(fact))) or any(
-        getattr(fact, name) is not None for name in fact.sealed_only
+    kind = type(fact)
+    return has_personal(fact, personal_paths(kind)) or (
+        bool(kind.sealed_only) and any(getattr(fact, name) is not None for name in kind.sealed_only)
     )

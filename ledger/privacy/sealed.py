@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import base64
 import contextlib
-from binascii import b2a_base64
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -73,7 +72,7 @@ def sealed_about(value: Any, keys: Sequence[DataKey], about: bytes) -> Any:
     is_text = isinstance(value, str)
     inner = orjson.dumps(value) if is_text else to_json(value)
     for key in keys:
-        inner = key.begin + b2a_base64(key.encrypt(inner, about), newline=False)
+        inner = key.seal(inner, about)
     text = inner.decode()
     return text if is_text else {OBJECT: text}
 

@@ -46,7 +46,7 @@ async def seal_secure(
     keys = [(await vault.obtain(key_name(resource_id)), _about(org, resource_id)), *outer]
     inner: bytes = to_json(value)
     for key, about in keys:
-        inner = (MARK + key.name + ":" + base64.b64encode(key.encrypt(inner, about)).decode("ascii")).encode()
+        inner = key.seal(inner, about)
     return inner.decode()
 
 

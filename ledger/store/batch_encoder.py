@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import islice
 
 from ledger.event import NewEvent
 from ledger.store.atomic_batch import MAX_BYTES, MAX_MESSAGES
-from ledger.wire.publication import Publication, publication
+from ledger.wire.publication import Publication, publications
 
 _AT_ONCE = 128  # events encoded before other tasks get their turn: 1 ms, 2 ms where all are sealed
 
@@ -15,8 +16,8 @@ class BatchEncoder:
     """Encodes events, each id once, in pieces of batches that the broker takes."""
 
     def __init__(self, events: Sequence[NewEvent], max_payload: int) -> None:
-        self._messages = publications(events, max_payload)
-        self._next: Publication | None = None  # the first message that did not fit into the batch
+        self._events, self._max_payload = _each_once(events), max_payload
+        self._left: list[Publication] = []  # encoded messages that did not fit into the batch
         self._count = self._size = 0
 
     def piece(self) -> list[Publication]:
@@ -24,27 +25,21 @@ class BatchEncoder:
 
         Raises PayloadTooLarge, IllegalSubject.
         """
-        piece: list[Publication] = []
-        count, size = self._count, self._size
-        while len(piece) < _AT_ONCE:
-            message = self._next or next(self._messages, None)
-            if message is None:
-                break
-            if count == MAX_MESSAGES or (count and size + len(message.body) > MAX_BYTES):
-                self._next = message
-                break
-            self._next = None
-            piece.append(message)
-            count += 1
-            size += len(message.body)
-        self._count, self._size = (count, size) if piece else (0, 0)
+        room = min(_AT_ONCE, MAX_MESSAGES - self._count)
+        messages = (self._left or publications(list(islice(self._events, room)), self._max_payload)) if room else []
+        size = self._size + sum([len(message.body) for message in messages])
+        fitting = len(messages)
+        while size > MAX_BYTES and (fitting > 1 or self._count):  # one that is alone is the broker's to refuse
+            fitting -= 1
+            size -= len(messages[fitting].body)
+        piece, self._left = messages[:fitting], messages[fitting:] if room else self._left
+        self._count, self._size = (self._count + fitting, size) if piece else (0, 0)
         return piece
 
 
-def publications(events: Sequence[NewEvent], max_payload: int) -> Iterator[Publication]:
-    """Encode events, each id once. Raises PayloadTooLarge, IllegalSubject."""
+def _each_once(events: Sequence[NewEvent]) -> Iterator[NewEvent]:
     seen: set[str] = set()
     for event in events:
         if event.id not in seen:
             seen.add(event.id)
-            yield publication(event, max_payload)
+            yield event

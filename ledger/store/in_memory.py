@@ -13,7 +13,7 @@ from kledger.contract.errors import BrokerUnavailable, LogGap
 from ledger.broker.server_config import MAX_PAYLOAD_BYTES
 from ledger.event import Appended, Head, NewEvent, StoredEvent
 from ledger.store.atomic_batch import MAX_MESSAGES
-from ledger.wire.publication import MSG_ID, Identity, Publication, conflict, identity, is_about, publication
+from ledger.wire.publication import MSG_ID, Identity, Publication, conflict, identity, is_about, publications
 
 
 class MemoryLedger:
@@ -34,7 +34,7 @@ class MemoryLedger:
             raise BrokerUnavailable("this ledger is closed")
         result: list[Appended] = []
         for start in range(0, len(events), MAX_MESSAGES):
-            messages = [publication(event, MAX_PAYLOAD_BYTES) for event in events[start : start + MAX_MESSAGES]]
+            messages = publications(events[start : start + MAX_MESSAGES], MAX_PAYLOAD_BYTES)
             self._check(messages)
             result.extend(self._store(message) for message in messages)
         waiting, self._waiting = self._waiting, set()

@@ -7,10 +7,10 @@ the message body; only `Nats-Msg-Id` and the concurrency headers are set outside
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from functools import cache
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import orjson
 from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field, ValidationError
@@ -69,29 +69,83 @@ def schema_name(fact: type[Fact], version: int | None = None) -> str:
     return f"{SCHEMA_PREFIX}{fact.name}:{version or fact.version}"
 
 
+def subject_of(event: NewEvent) -> str:
+    """Where an event is published. Raises IllegalSubject."""
+    entity, verb = _names(type(event.fact))
+    return event_subject(event.org, entity, event.entity_id, verb, event.actor)
+
+
 @cache
-def _kind(fact: type[Fact], version: int) -> tuple[str, str]:
-    """The beginning of `subject`, and the `dataschema`, which all events of one kind share."""
-    return fact.entity() + "/", schema_name(fact, version)
+def _names(fact: type[Fact]) -> tuple[str, str]:
+    return fact.entity(), fact.verb()
 
 
-def encode(event: NewEvent, subject: str = "") -> bytes:
-    """Encode the message body of an event; `subject` is where it is published, if the caller knows it already.
+@cache
+def _kind(fact: type[Fact]) -> tuple[str, str]:
+    """The type of events of one kind, and the beginning of their `subject`."""
+    return fact.name, fact.entity() + "/"
 
-    Raises PayloadTooLarge when the broker would refuse it.
+
+_schema = cache(schema_name)
+
+
+def encode(event: NewEvent) -> bytes:
+    """Encode the message body of an event. Raises PayloadTooLarge when the broker would refuse it, IllegalSubject."""
+    return encode_all([event], [subject_of(event)])[0]
+
+
+def encode_all(events: Sequence[NewEvent], subjects: Sequence[str]) -> list[bytes]:
+    """Encode the message bodies of events, which are published to these subjects. Raises PayloadTooLarge.
+
+    One step after the other is taken for all of them: the processor then has the code of one step at hand, and a sealed
+    event takes a quarter less than one that takes all steps alone.
     """
+    data = _data_of(events)
+    macs = [
+        "" if event.seal is None else event.seal.mac_of(event, subject, each)
+        for event, subject, each in zip(events, subjects, data, strict=True)
+    ]
+    attributes = [_attributes(event, mac) for event, mac in zip(events, macs, strict=True)]
+    # The data is put behind the attributes as bytes: as a fragment within them it would be copied several times.
+    bodies = [b"".join((begin, b',"data":', each, b"}")) for begin, each in zip(attributes, data, strict=True)]
+    for event, body in zip(events, bodies, strict=True):
+        if len(body) > MAX_BODY_BYTES:
+            raise PayloadTooLarge(
+                f"{event.fact.name} of {event.entity_id[:80]!r} has {len(body):,} bytes, {MAX_BODY_BYTES:,} are "
+                "allowed: keep long text as a resource and refer to it"
+            )
+    return bodies
+
+
+def _data_of(events: Sequence[NewEvent]) -> list[bytes]:
+    """The data of events as JSON, sealed where an event has a seal."""
+    clear: list[Any] = [
+        event.fact.__pydantic_serializer__.to_json(event.fact)
+        if event.seal is None
+        else event.fact.__pydantic_serializer__.to_python(event.fact, mode="json")
+        for event in events
+    ]
+    for event, data in zip(events, clear, strict=True):
+        if event.seal is not None:
+            event.seal.close(event, data)
+    # By orjson all of it: an event holds no integer beyond 64 bits.
+    return [data if event.seal is None else orjson.dumps(data) for event, data in zip(events, clear, strict=True)]
+
+
+def _attributes(event: NewEvent, mac: str) -> bytes:
+    """The attributes of an event as JSON, without the brace that closes them."""
     fact, lineage = event.fact, event.lineage
     kind = type(fact)
-    entity, dataschema = _kind(kind, fact.stated_version() if kind.added else kind.version)
+    name, entity = _kind(kind)
     attributes: JsonObject = {
         "specversion": "1.0",
         "id": event.id,
-        "type": kind.name,
+        "type": name,
         "source": event.source,
         "subject": entity + event.entity_id,
         "time": event.time,
         "datacontenttype": "application/json",
-        "dataschema": dataschema,
+        "dataschema": _schema(kind, fact.stated_version()) if kind.added else _schema(kind),
         "actor": event.actor,
     }
     if lineage is not NO_LINEAGE:
@@ -105,21 +159,9 @@ def encode(event: NewEvent, subject: str = "") -> bytes:
             attributes["causationid"] = lineage.causation_id
         if lineage.correlation_id:
             attributes["correlationid"] = lineage.correlation_id
-    if event.seal is None:
-        data = fact.__pydantic_serializer__.to_json(fact)
-    else:
-        at = subject or event_subject(event.org, fact.entity(), event.entity_id, fact.verb(), event.actor)
-        data, mac = event.seal(event, at)
-        if mac:
-            attributes[ATTRIBUTE] = mac
-    # The data is put behind the attributes as bytes: as a fragment within them it would be copied several times.
-    body = b'%b,"data":%b}' % (orjson.dumps(attributes)[:-1], data)
-    if len(body) > MAX_BODY_BYTES:
-        raise PayloadTooLarge(
-            f"{fact.name} of {event.entity_id[:80]!r} has {len(body):,} bytes, {MAX_BODY_BYTES:,} are "
-            "allowed: keep long text as a resource and refer to it"
-        )
-    return body
+    if mac:
+        attributes[ATTRIBUTE] = mac
+    return orjson.dumps(attributes)[:-1]
 
 
 def parse_json(body: bytes | str) -> object:

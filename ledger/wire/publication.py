@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import orjson
@@ -14,8 +15,8 @@ from kledger.contract.errors import (
     VersionConflict,
 )
 from ledger.event import JsonObject, NewEvent
-from ledger.wire.envelope import encode
-from ledger.wire.subjects import encode_token, event_subject, history_filter
+from ledger.wire.envelope import encode_all, subject_of
+from ledger.wire.subjects import encode_token, history_filter
 
 MSG_ID = "Nats-Msg-Id"
 EXPECTED = "Nats-Expected-Last-Subject-Sequence"
@@ -44,23 +45,38 @@ class Publication(NamedTuple):
 
 def publication(event: NewEvent, max_payload: int) -> Publication:
     """Encode an event for publishing. Raises PayloadTooLarge, IllegalSubject."""
-    fact = event.fact
-    entity, _, verb = fact.name.partition(".")
-    subject = event_subject(event.org, entity, event.entity_id, verb, event.actor)
-    body = encode(event, subject)
-    headers = {MSG_ID: encode_token(event.id)}
-    if event.expects is not None:
-        headers[EXPECTED] = str(event.expects)
-        headers[EXPECTED_SUBJECT] = subject.rsplit(".", 3)[0] + ".>"  # as history_of, but cheaper
-    # The server closes the connection of a client that sends more than max_payload, so such a message is never sent.
-    if len(body) + len(headers[MSG_ID]) + len(subject) + 512 > max_payload:
-        size = len(body) + sum(len(k) + len(v) + 4 for k, v in headers.items()) + _BATCH_HEADER_BYTES
-        if size > max_payload:
-            raise PayloadTooLarge(
-                f"{fact.name} of {event.entity_id[:80]!r} has {size:,} bytes with its headers, the broker "
-                f"takes {max_payload:,}: keep long text as a resource and refer to it"
-            )
-    return Publication(event, subject, body, headers)
+    return publications([event], max_payload)[0]
+
+
+def publications(events: Sequence[NewEvent], max_payload: int) -> list[Publication]:
+    """Encode events for publishing, step by step (ledger/wire/envelope.py:encode_all), so a hundred or so at once.
+
+    Raises PayloadTooLarge, IllegalSubject.
+    """
+    subjects = [subject_of(event) for event in events]
+    bodies = encode_all(events, subjects)
+    message_ids = [encode_token(event.id) for event in events]
+    messages = [
+        Publication(event, subject, body, {MSG_ID: message_id})
+        for event, subject, body, message_id in zip(events, subjects, bodies, message_ids, strict=True)
+    ]
+    for event, subject, body, headers in messages:
+        if event.expects is not None:
+            headers[EXPECTED] = str(event.expects)
+            headers[EXPECTED_SUBJECT] = subject.rsplit(".", 3)[0] + ".>"  # as history_of, but cheaper
+        if len(body) + len(headers[MSG_ID]) + len(subject) + 512 > max_payload:
+            _check_size(event, body, headers, max_payload)
+    return messages
+
+
+def _check_size(event: NewEvent, body: bytes, headers: Mapping[str, str], max_payload: int) -> None:
+    """Raise PayloadTooLarge: the server closes the connection of a client that sends more than max_payload."""
+    size = len(body) + sum(len(k) + len(v) + 4 for k, v in headers.items()) + _BATCH_HEADER_BYTES
+    if size > max_payload:
+        raise PayloadTooLarge(
+            f"{event.fact.name} of {event.entity_id[:80]!r} has {size:,} bytes with its headers, the broker "
+            f"takes {max_payload:,}: keep long text as a resource and refer to it"
+        )
 
 
 def history_of(event: NewEvent) -> str:

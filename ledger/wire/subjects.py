@@ -16,7 +16,7 @@ ROOT = "ledger"
 STREAM_SUBJECTS = f"{ROOT}.>"
 # The server accepts about 3.9 kB; a lower limit of ours gives a clear error.
 MAX_SUBJECT_BYTES = 3_000
-_PLAIN = re.compile(r"[A-Za-z0-9_-]+")
+_is_plain = re.compile(r"[A-Za-z0-9_-]+").fullmatch
 _TOKEN = re.compile(r"(?:[A-Za-z0-9_-]|=[0-9A-F]{2})+|=")
 _UNSAFE = re.compile(rb"[^A-Za-z0-9_-]")
 
@@ -34,7 +34,7 @@ class SubjectParts:
 
 def encode_token(value: str) -> str:
     """Encode any string as one subject token; the empty string is a single `=`."""
-    if _PLAIN.fullmatch(value):
+    if _is_plain(value):
         return value
     if not value:
         return "="
@@ -59,7 +59,7 @@ def decode_token(token: str) -> str:
 
 def event_subject(org: str, entity: str, entity_id: str, event: str, actor: str) -> str:
     """The subject of one event. Raises IllegalSubject when it would be too long."""
-    subject = f"{_before(org, entity)}{encode_token(entity_id)}.{_plain(event)}{_after(actor)}"
+    subject = f"{ROOT}.{_kept(org)}.{_kept(entity)}.{encode_token(entity_id)}.{_kept(event)}.{_tokens_of(actor)}"
     if len(subject) > MAX_SUBJECT_BYTES:
         raise IllegalSubject(
             f"the id of {entity} {entity_id[:60]!r}… is too long: its subject has {len(subject)} "
@@ -69,21 +69,15 @@ def event_subject(org: str, entity: str, entity_id: str, event: str, actor: str)
 
 
 @lru_cache(maxsize=1024)
-def _before(org: str, entity: str) -> str:
-    """The subject before the entity's id; cached as what is behind it is, because most events of a writer share it."""
-    return ".".join((ROOT, encode_token(org), encode_token(entity), ""))
-
-
-@lru_cache(maxsize=1024)
-def _plain(event: str) -> str:
-    return encode_token(event)
+def _kept(value: str) -> str:
+    """The token of what most events of a writer share. With one argument a cache answers in half the time."""
+    return encode_token(value)
 
 
 @lru_cache(maxsize=4096)
-def _after(actor: str) -> str:
-    """The subject after the event: its actor."""
+def _tokens_of(actor: str) -> str:
     kind, _, actor_id = actor.partition(":")
-    return f".{encode_token(kind)}.{encode_token(actor_id)}"
+    return f"{encode_token(kind)}.{encode_token(actor_id)}"
 
 
 def history_filter(org: str, entity: str, entity_id: str) -> str:
@@ -94,8 +88,7 @@ def history_filter(org: str, entity: str, entity_id: str) -> str:
 @lru_cache(maxsize=4096)
 def stated_by(org: str, actor: str) -> str:
     """Tenant and actor as one string: their encoded tokens, joined by dots."""
-    kind, _, actor_id = actor.partition(":")
-    return ".".join(map(encode_token, (org, kind, actor_id)))
+    return f"{encode_token(org)}.{_tokens_of(actor)}"
 
 
 def stated_by_in(subject: str) -> str:

@@ -112,18 +112,16 @@ class SealingLedger:
         items_by_org: dict[str, set[str]] = {}
         saved: dict[tuple[str, str], Persons] = {}
         for event in events:
-            fact = event.fact
-            if not has_text(fact):
+            own, item = tuple(stated_persons(event)), about_item(event)
+            if not (own or item is not None) or not has_text(event.fact):
                 about.append(None)
                 from_event.append(NOBODYS)
                 continue
-            own = tuple(stated_persons(event))
             from_event.append(own)
-            item = about_item(event)
             about.append(item)
             if item is not None:
                 items_by_org.setdefault(event.org, set()).add(item)
-            elif own and isinstance(fact, KnowledgeSaved):  # the view does not have it yet, and its first cases follow
+            elif type(event.fact) is KnowledgeSaved:  # the view does not have it yet, and its first cases follow
                 saved[event.org, event.entity_id] = own
         if not items_by_org:
             return from_event

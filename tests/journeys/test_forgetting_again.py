@@ -8,7 +8,7 @@ from pathlib import Path
 
 import orjson
 
-from ledger.event import NewEvent, Seal
+from ledger.event import JsonObject, NewEvent, Seal
 from ledger.events.knowledge import KnowledgeSaved
 from ledger.privacy.master_key import kept_master_key
 from ledger.privacy.vault import DataKey, new_secret
@@ -32,10 +32,12 @@ class WithoutMac:
 
     seal: Seal | None
 
-    def __call__(self, event: NewEvent, subject: str, /) -> tuple[bytes, str]:
+    def close(self, event: NewEvent, data: JsonObject, /) -> None:
         assert self.seal is not None
-        data, _ = self.seal(event, subject)
-        return data, ""
+        self.seal.close(event, data)
+
+    def mac_of(self, _event: NewEvent, _subject: str, _data: bytes, /) -> str:
+        return ""
 
 
 async def sealed_without_mac(node: RunningNode) -> list[int]:

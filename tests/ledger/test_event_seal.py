@@ -17,7 +17,8 @@ from ledger.privacy import vault
 from ledger.privacy.event_seal import EventSeal
 from ledger.privacy.sealed import open_document
 from ledger.privacy.vault import DataKey, new_secret
-from ledger.wire.subjects import event_subject, stated_by
+from ledger.wire.envelope import encode
+from ledger.wire.subjects import stated_by
 
 ADA = DataKey("user:ada", new_secret())
 NUMBERS = st.floats(allow_nan=False, allow_infinity=False) | st.integers(-(2**63), 2**63 - 1)
@@ -34,10 +35,9 @@ def written(fact: Fact) -> bytes:
 def opened(fact: Fact) -> bytes:
     """The data of an event that is sealed for Ada, opened again."""
     event = NewEvent(fact, "entity", "user:ada", id="event-1")
-    at = event_subject(event.org, fact.entity(), event.entity_id, fact.verb(), event.actor)
-    data, _ = EventSeal((ADA,))(event, at)
+    data = orjson.loads(encode(event.sealed_by(EventSeal((ADA,)))))["data"]
     by = stated_by(event.org, event.actor)
-    return orjson.dumps(open_document(orjson.loads(data), {"user:ada": ADA}.get, "event-1", by=by))
+    return orjson.dumps(open_document(data, {"user:ada": ADA}.get, "event-1", by=by))
 
 
 @pytest.mark.parametrize("kind", FACTS.values(), ids=FACTS)
