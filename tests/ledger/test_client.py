@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 from collections.abc import Callable
-from typing import cast
+from typing import Any, cast
 
 import nats.errors
 import pytest
@@ -20,7 +20,7 @@ from ledger.broker.connection import BrokerConnection
 from ledger.broker.frames import lines_of
 from ledger.broker.nats_parser import QuickClient, QuickParser, Raw, reader_of
 from ledger.wire.publication import MSG_ID
-from tests.patience import PATIENCE
+from tests.patience import PATIENCE, comes_true
 
 _parts = st.sampled_from(
     [b"Nats-Msg-Id", b":", b" ", b"\t", b"\r\n", b"\n", b"a", b"\x1c", b"\xff", "知".encode(), b""]
@@ -164,6 +164,70 @@ def test_no_more_is_kept_for_a_lost_connection_than_the_library_keeps() -> None:
     with pytest.raises(nats.errors.OutboundBufferLimitError):
         asyncio.run(client.publish_together([("a", b"x" * 2_000, {}, "")] * 600))
     assert client._pending == []
+
+
+class _Socket:
+    """A transport that keeps what it is given, or fails."""
+
+    def __init__(self, error: Exception | None = None) -> None:
+        self.written: list[list[bytes]] = []
+        self._error = error
+
+    def writelines(self, pieces: list[bytes]) -> None:
+        if self._error is not None:
+            raise self._error
+        self.written.append(list(pieces))
+
+    async def drain(self) -> None:
+        """As if the socket took everything at once."""
+
+
+def _connected(socket: Any) -> QuickClient:
+    client = _unconnected()
+    client._status, client._transport = Client.CONNECTED, socket
+    return client
+
+
+def test_what_is_published_in_one_turn_is_written_once_and_much_at_once() -> None:
+    async def check() -> None:
+        client = _connected(socket := _Socket())
+        for body in (b"1", b"2", b"3"):
+            await client.publish_together([("a", body, {}, "")])
+        assert socket.written == []
+        await comes_true(lambda: bool(socket.written))
+        await client.publish_together([("a", b"x" * 5_000, {}, "")])  # no turn is waited for
+        assert [len(pieces) for pieces in socket.written] == [3, 1]
+        assert (client._pending, client._pending_data_size) == ([], 0)
+
+    asyncio.run(check())
+
+
+def test_a_write_that_fails_is_the_loss_of_the_connection(monkeypatch: pytest.MonkeyPatch) -> None:
+    met: list[Exception] = []
+
+    async def take(error: Exception) -> None:
+        met.append(error)
+
+    async def check() -> None:
+        client = _connected(_Socket(lost := ConnectionResetError("gone")))
+        client._error_cb = take
+        monkeypatch.setattr(client, "_process_op_err", take)
+        await client.publish_together([("a", b"1", {}, "")])
+        await comes_true(lambda: met == [lost, lost])
+
+    asyncio.run(check())
+
+
+def test_what_was_to_be_written_when_the_connection_was_lost_stays_for_the_next() -> None:
+    async def check() -> None:
+        client = _connected(socket := _Socket())
+        await client.publish_together([("a", b"1", {}, "")])
+        client._status = Client.RECONNECTING
+        await comes_true(lambda: not client._leaving)
+        assert socket.written == []
+        assert len(client._pending) == 1
+
+    asyncio.run(check())
 
 
 def _unconnected() -> QuickClient:
