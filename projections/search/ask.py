@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Awaitable, Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -40,6 +41,8 @@ LEAST_CANDIDATES = 20
 RECENT = 5
 MOST_FLOORS = 1_000
 """Callers whose floor is remembered until an item changes."""
+LATELY_SECONDS = 60.0
+"""Time after a search for which new items are read ahead for the next one: where nobody searches, nobody needs them."""
 _NO_SCORES = (None, None)
 _COUNTED_UPTO = 20_000
 """More items than this raise the floor no more."""
@@ -85,6 +88,7 @@ class Searcher:
         self._feed = feed
         self._items = RememberedItems(view)
         self._files = 0
+        self._searched = float("-inf")
         self._floors: dict[tuple[str, ...], tuple[tuple[int, int], float]] = {}
         feed.fed = self._learn
 
@@ -95,6 +99,7 @@ class Searcher:
         that match less than `min_match`, and items that `readable` does not return; the latter before ranking, so that
         they do not influence the relevance of others. Raises VectorProcessGone.
         """
+        self._searched = time.monotonic()
         weights: list[Weighed] = []  # of the words, made while the vector process searches
         hits = await self._hits(asked, lambda: weights.append(weighed(asked.query)))
         scores = {each.valid_from: (each.keyword, each.vector) for each in hits}
@@ -282,8 +287,12 @@ class Searcher:
         return self._items
 
     async def _learn(self, after: int, upto: int) -> None:
-        """Warm the cache with the items that became searchable."""
-        await self._cache().learn(after, upto)
+        """Warm the cache with the items that became searchable, or leave them to the next search."""
+        cache = self._cache()
+        if time.monotonic() - self._searched < LATELY_SECONDS:
+            await cache.learn(after, upto)
+        else:
+            cache.put_off(after)
 
     @property
     def position(self) -> int:

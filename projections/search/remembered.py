@@ -49,6 +49,7 @@ class RememberedItems:
         self._most = most
         self._most_texts = most_texts
         self._filling: asyncio.Task[None] | None = None
+        self._unread: int | None = 0  # the position after which items are yet to be read ahead; None where all are
         self._turn = asyncio.Lock()
         self.instance = view.instance
         """The view file; once it has been replaced, the cache must not be used any more."""
@@ -77,10 +78,26 @@ class RememberedItems:
         read = await self._view.ask(texts, f"{made} ORDER BY valid_from DESC LIMIT {self._most}")
         self._hold(dict(reversed(read.items())))
 
+    def put_off(self, after: int) -> None:
+        """Leave the items that were made after a position to the next `fill`."""
+        self._unread = after if self._unread is None else min(after, self._unread)
+
     def fill(self) -> None:
-        """Begin to load the latest items of the file, up to the cache's capacity; once."""
-        if self._filling is None:
-            self._filling = asyncio.create_task(self._fill(self.instance.position), name="searched-items-fill")
+        """Begin to load what is yet to be read ahead: the latest items first, up to the cache's capacity."""
+        if self._unread is None or (self._filling is not None and not self._filling.done()):
+            return
+        after, self._unread = self._unread, None
+        filling = self._catch_up(after, self.instance.position) if after else self._fill(self.instance.position)
+        self._filling = asyncio.create_task(filling, name="searched-items-fill")
+
+    async def _catch_up(self, after: int, upto: int) -> None:
+        # as in `_fill`: a search that needs one says why it cannot be loaded
+        with contextlib.suppress(LedgerError, duckdb.Error, RuntimeError):
+            for at in range(max(after, upto - self._most), upto, TEXTS_AT_ONCE):
+                if self.instance is not self._view.instance:
+                    return
+                await self.learn(at, min(at + TEXTS_AT_ONCE, upto))
+                await asyncio.sleep(_REST_SECONDS)
 
     async def _fill(self, upto: int) -> None:
         width, room = FILLED_AT_ONCE, True
@@ -158,11 +175,13 @@ class RememberedItems:
         folded, most = self.instance.items_position, min(self._most, MOST_CHANGES)
         if folded <= self._upto:
             return
-        changed = await self._view.ask(states, f"s.position > {self._upto} ORDER BY s.position DESC LIMIT {most}")
-        if len(changed) == most:  # there may be more changes than were read
-            self._known.clear()
-            self._current.clear()
-        self._change(changed)
+        if self._known:
+            changed = await self._view.ask(states, f"s.position > {self._upto} ORDER BY s.position DESC LIMIT {most}")
+            if len(changed) == most:  # there may be more changes than were read
+                self._known.clear()
+                self._current.clear()
+                self._unread = 0
+            self._change(changed)
         self._upto = folded
 
     def _change(self, states: Sequence[State]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from typing import Any
 
@@ -19,6 +19,7 @@ from projections.engine.batch import fold_batch
 from projections.engine.duckdb import open_view
 from projections.engine.view import Instance, View
 from projections.fold_kit.named_rows import named_rows
+from projections.search import ask as search
 from projections.search import remembered as remembered_items
 from projections.search.ask import Asked, Searcher
 from projections.search.known import known, texts
@@ -71,10 +72,10 @@ async def told(view: View, positions: Sequence[int]) -> list[JsonObject]:
     log=histories(max_size=20),
     steps=st.lists(st.integers(1, 6), min_size=1, max_size=6),
     most=st.integers(1, 30),
-    ahead=st.booleans(),
+    ahead=st.sampled_from(["nothing", "everything", "later"]),
 )
 def test_what_is_remembered_is_what_the_view_says_after_every_batch(
-    log: list[StoredEvent], steps: list[int], most: int, ahead: bool
+    log: list[StoredEvent], steps: list[int], most: int, ahead: str
 ) -> None:
     async def check() -> None:
         with empty_view() as view:
@@ -85,8 +86,11 @@ def test_what_is_remembered_is_what_the_view_says_after_every_batch(
                     fold(view, batch)
                 at += len(batch)
                 everything = list(range(1, at + 1))
-                if ahead:
+                if ahead == "later":
+                    items.put_off(at - step)
+                if ahead != "nothing":
                     items.fill()
+                if ahead == "everything":
                     await items.learn(at - step, at)
                 assert await remembered(items, everything) == await told(view, everything)
                 assert await remembered(items, everything[::2]) == await told(view, everything[::2])
@@ -197,7 +201,7 @@ class OneFound:
     """A feed whose vectors find what was said at position 1."""
 
     vector_weight = 1.0
-    fed = None
+    fed: Callable[[int, int], Awaitable[None]] | None = None
 
     async def search(self, *_: object, **__: object) -> Answer:
         return Answer([Found("k1", 1, 1, 1.0, None)], None)
@@ -220,6 +224,44 @@ def test_what_a_file_said_is_found_no_more_once_another_one_has_its_place() -> N
             fold(view, stored([saved("k1", content="what is left")]))
             assert await said() == ["what is left"]
 
+    asyncio.run(check())
+
+
+def test_new_items_are_read_ahead_once_somebody_searches(monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[int] = []
+
+    def noted(cursor: duckdb.DuckDBPyConnection, where: str) -> dict[int, bytes]:
+        found = texts(cursor, where)
+        read.extend(found)
+        return found
+
+    async def check() -> None:
+        with empty_view() as view:
+            searcher = Searcher(view, feed := OneFound())  # type: ignore[arg-type]  # all of a feed that a search asks
+            one = Asked(org=ORG, query="anything", visible=["public"], min_score=0)
+
+            async def come(first: int, upto: int) -> None:
+                fold(view, stored([saved(f"k{number}") for number in range(first, upto + 1)], first))
+                assert feed.fed is not None
+                await feed.fed(first - 1, upto)
+
+            async def found(*positions: int) -> None:
+                await comes_true(lambda: {*positions} <= {*read})
+
+            await come(1, 3)
+            assert read == []  # nobody has searched
+            await searcher.search(one)
+            await found(1, 2, 3)
+            await come(4, 5)  # somebody has, just now
+            assert {4, 5} <= {*read}
+            monkeypatch.setattr(search, "LATELY_SECONDS", 0)
+            await come(6, 7)
+            await come(8, 9)
+            assert not {6, 7, 8, 9} & {*read}  # nobody has lately
+            await searcher.search(one)
+            await found(6, 7, 8, 9)
+
+    monkeypatch.setattr(remembered_items, "texts", noted)
     asyncio.run(check())
 
 
