@@ -16,13 +16,16 @@ import hashlib
 import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
 from ledger.event import StoredEvent
 from ledger.integrity.chain import HASH_BYTES
+
+if TYPE_CHECKING:
+    import pyarrow.parquet as pq
 
 # pyarrow.parquet is loaded by what reads or writes a file: an idle node does neither.
 SCHEMA = pa.schema(
@@ -43,6 +46,9 @@ GROUP_EVENTS = 20_000
 FEWEST_IN_GROUP = 2_000
 GROUP_BYTES = 16 * 1024 * 1024
 _READ_EVENTS = 2_000
+# Nobody ever wrote more into one file: what says so would be unpacked into memory before anything in it is compared.
+MOST_EVENTS = 100_000
+_MOST_BYTES = 512 * 1024 * 1024
 
 
 class BackupEvent(NamedTuple):
@@ -138,31 +144,49 @@ def _text_or_bytes(value: bytes) -> tuple[str | None, bytes | None]:
         return None, value
 
 
-def read_segment(path: Path) -> Iterator[list[BackupEvent]]:
-    """The events of one file by position, in lists.
+def read_segment(path: Path, events: int) -> Iterator[list[BackupEvent]]:
+    """The events of one file by position, in lists; `events` is their number.
 
     Raises OSError, pyarrow.ArrowException, ValueError when it is damaged.
     """
-    for rows in _lists_of(path, SCHEMA.names):
+    for rows in _lists_of(path, SCHEMA.names, events):
         yield list(map(BackupEvent, events_in(rows), rows["leaf"].to_pylist()))
 
 
-def events_by_position(content: bytes) -> Iterator[list[StoredEvent]]:
+def events_by_position(content: bytes, events: int) -> Iterator[list[StoredEvent]]:
     """The events of a whole file by position, in lists; a row group at a time is unpacked where that will do.
 
-    Raises pyarrow.ArrowException, ValueError when it is damaged.
+    `events` is their number. Raises pyarrow.ArrowException, ValueError when it is damaged.
     """
-    for rows in _lists_of(pa.BufferReader(content), EVENT_COLUMNS):
+    for rows in _lists_of(pa.BufferReader(content), EVENT_COLUMNS, events):
         yield events_in(rows)
 
 
-def _lists_of(source: Path | pa.BufferReader, columns: Sequence[str]) -> Iterator[pa.Table]:
-    """These columns of a file by position, a list of events at a time."""
+@contextlib.contextmanager
+def _opened(source: Path | pa.BufferReader, events: int) -> Iterator[pq.ParquetFile]:
+    """A file with so many events. What its foot says is compared before anything is unpacked. Raises ValueError."""
     import pyarrow.parquet as pq
 
     with pq.ParquetFile(source, pre_buffer=False) as file:
         if not file.schema_arrow.equals(SCHEMA):
             raise ValueError("it does not have the columns of an event file")
+        if (there := file.metadata.num_rows) != events:
+            raise ValueError(f"it has {there:,} events in the place of {events:,}")
+        if events > MOST_EVENTS or sum(one.total_uncompressed_size for one in _columns_in(file)) > _MOST_BYTES:
+            raise ValueError("it has more in it than any event file")
+        if any(one.has_dictionary_page and one.path_in_schema != "subject" for one in _columns_in(file)):
+            raise ValueError("it repeats texts as no event file does")  # a megabyte would be unpacked once for each row
+        yield file
+
+
+def _columns_in(file: pq.ParquetFile) -> list[pq.ColumnChunkMetaData]:
+    groups = [file.metadata.row_group(group) for group in range(file.metadata.num_row_groups)]
+    return [group.column(at) for group in groups for at in range(group.num_columns)]
+
+
+def _lists_of(source: Path | pa.BufferReader, columns: Sequence[str], events: int) -> Iterator[pa.Table]:
+    """These columns of a file by position, a list of events at a time."""
+    with _opened(source, events) as file:
         order = _order(file.read(["position"], use_threads=False))
         if order is None:
             batches = file.iter_batches(_READ_EVENTS, columns=list(columns), use_threads=False)
@@ -172,11 +196,12 @@ def _lists_of(source: Path | pa.BufferReader, columns: Sequence[str]) -> Iterato
             yield pa.Table.from_batches([batch])
 
 
-def read_leaves(path: Path) -> list[bytes]:
-    """The leaves of one file by position, which stand beside its events. Raises OSError, pyarrow.ArrowException."""
-    import pyarrow.parquet as pq
+def read_leaves(path: Path, events: int) -> list[bytes]:
+    """The leaves of one file with so many events by position, which stand beside them.
 
-    with pq.ParquetFile(path, pre_buffer=False) as file:
+    Raises OSError, pyarrow.ArrowException, ValueError.
+    """
+    with _opened(path, events) as file:
         leaves: list[bytes] = _by_position(file.read(["position", "leaf"], use_threads=False))["leaf"].to_pylist()
     return leaves
 
@@ -197,8 +222,7 @@ def body_bytes_in(path: Path) -> int:
     import pyarrow.parquet as pq
 
     with pq.ParquetFile(path, pre_buffer=False) as file:
-        groups = [file.metadata.row_group(group) for group in range(file.metadata.num_row_groups)]
-    columns = [group.column(at) for group in groups for at in range(group.num_columns)]
+        columns = _columns_in(file)
     return sum(one.total_uncompressed_size for one in columns if one.path_in_schema in ("body", "body_bytes"))
 
 
@@ -218,16 +242,12 @@ def event_of(
     return StoredEvent(position, stored_ns, subject, content, message_id)
 
 
-def events_of(content: bytes, columns: Sequence[str] = EVENT_COLUMNS) -> pa.Table:
-    """These columns of a whole file, by position; `position` is one of them.
+def events_of(content: bytes, events: int, columns: Sequence[str] = EVENT_COLUMNS) -> pa.Table:
+    """These columns of a whole file with so many events, by position; `position` is one of them.
 
     Raises pyarrow.ArrowException, ValueError when it is damaged.
     """
-    import pyarrow.parquet as pq
-
-    with pq.ParquetFile(pa.BufferReader(content), pre_buffer=False) as file:
-        if not file.schema_arrow.equals(SCHEMA):
-            raise ValueError("it does not have the columns of an event file")
+    with _opened(pa.BufferReader(content), events) as file:
         return _by_position(file.read(columns=list(columns), use_threads=False))
 
 

@@ -119,7 +119,7 @@ def read_backup(directory: Path, start: int = 1) -> Iterator[list[BackupEvent]]:
         if segment.last < start:
             continue
         try:
-            for batch in read_segment(directory / segment.file):
+            for batch in read_segment(directory / segment.file, segment.events):
                 wanted = [one for one in batch if one.event.position >= start]
                 if wanted:
                     yield wanted
@@ -136,7 +136,7 @@ def _check(place: Place, segment: Segment) -> list[bytes]:
             raise ValueError(f"has {there:,} bytes and had {segment.size:,}")
         if file_digest(path) != segment.sha256:
             raise ValueError("was changed: its SHA-256 is another one")
-        for batch in read_segment(path):
+        for batch in read_segment(path, segment.events):
             events, stated = zip(*batch, strict=True)
             computed = leaf_hashes(events)
             for expected, event in enumerate(events, position + 1):

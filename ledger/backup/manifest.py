@@ -40,6 +40,11 @@ class Segment:
     head: bytes
     leaf: bytes
 
+    @property
+    def events(self) -> int:
+        """The number of its events."""
+        return self.last - self.first + 1
+
 
 @dataclass(frozen=True, slots=True)
 class Manifest:

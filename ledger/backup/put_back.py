@@ -44,7 +44,7 @@ def put_back(directory: Path, manifest: Manifest, data: Path, fewest: int = FEWE
         keys, segments = SigningKeys.open(files.keys), 0
         for one in manifest.segments:
             path = directory / one.file
-            leaves = read_leaves(path)
+            leaves = read_leaves(path, one.events)
             files.leaves.append(leaves, one.first - 1)
             if _is_one(one, path, fewest):
                 adopt_events(data / ARCHIVE, Stretch(one.first, one.last), path, one.sha256, leaves, keys)
@@ -60,5 +60,4 @@ def put_back(directory: Path, manifest: Manifest, data: Path, fewest: int = FEWE
 
 def _is_one(file: Segment, path: Path, fewest: int) -> bool:
     """Whether the archive would have a segment like this file."""
-    events = file.last - file.first + 1
-    return fewest <= events <= SEGMENT_EVENTS and body_bytes_in(path) <= SEGMENT_BYTES + SEGMENT_EVENTS * 8
+    return fewest <= file.events <= SEGMENT_EVENTS and body_bytes_in(path) <= SEGMENT_BYTES + SEGMENT_EVENTS * 8

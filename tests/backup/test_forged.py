@@ -1,0 +1,75 @@
+"""A backup whose manifest and files somebody made up is refused before its files are unpacked into memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from ledger.archive import event_file
+from ledger.archive.event_file import MOST_EVENTS, SCHEMA, events_by_position, events_of, file_digest, read_leaves
+from ledger.backup.checking import check_backup
+from ledger.backup.manifest import load, save, segment_name
+from ledger.integrity.chain import Chain
+from tests.backup.kept import backed_up, history
+
+SAID = 10
+
+
+def rows(count: int, body: str = "{}") -> pa.Table:
+    """So many events that are all alike."""
+    row = {"position": 1, "stored_ns": 1, "subject": "ledger.a", "message_id": "m", "body": body, "leaf": bytes(32)}
+    columns = [pa.repeat(pa.scalar(row.get(field.name), field.type), count) for field in SCHEMA]
+    return pa.Table.from_arrays(columns, schema=SCHEMA)
+
+
+async def forged(directory: Path, table: pa.Table, said: int, *, repeats: bool = False) -> Path:
+    """A backup of one file with these rows, which its manifest says to be `said` events; returns the file."""
+    await backed_up(history(SAID), directory)
+    manifest = load(directory)
+    (segment,) = manifest.segments
+    file = directory / segment_name(1, said)
+    (directory / segment.file).unlink()
+    pq.write_table(table, file, compression="zstd", use_dictionary=repeats)
+    chain = Chain.empty().extended([bytes(32)] * said)
+    size, digest = file.stat().st_size, file_digest(file)
+    listed = replace(segment, file=file.relative_to(directory).as_posix(), last=said, size=size, sha256=digest)
+    save(directory, replace(manifest, chain=chain, segments=(replace(listed, head=chain.head),)))
+    return file
+
+
+@pytest.mark.parametrize(
+    ("count", "said", "body", "repeats", "told"),
+    [
+        (MOST_EVENTS * 5, SAID, "{}", False, "has 500,000 events in the place of 10"),
+        (SAID - 1, SAID, "{}", False, "has 9 events in the place of 10"),
+        (MOST_EVENTS + 1, MOST_EVENTS + 1, "{}", False, "more in it than any event file"),
+        (SAID, SAID, "x" * (64 * 1024 * 1024), False, "more in it than any event file"),
+        (SAID, SAID, "x" * (64 * 1024), True, "repeats texts as no event file does"),
+    ],
+    ids=["more rows than events", "fewer rows than events", "absurdly many events", "huge bodies", "one body for all"],
+)
+async def test_a_forged_file_is_refused_by_its_foot_and_no_row_of_it_is_unpacked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, count: int, said: int, body: str, repeats: bool, told: str
+) -> None:
+    file = await forged(tmp_path / "b", rows(count, body), said, repeats=repeats)
+    unpacked: list[object] = []
+    monkeypatch.setattr(pq.ParquetFile, "read", lambda *_, **__: unpacked.append(1))
+    monkeypatch.setattr(pq.ParquetFile, "iter_batches", lambda *_, **__: unpacked.append(1))
+    (problem,) = check_backup(tmp_path / "b").problems
+    assert told in problem
+    content = file.read_bytes()
+    readers: list[Callable[[], object]] = [
+        lambda: list(event_file.read_segment(file, said)),
+        lambda: list(events_by_position(content, said)),
+        lambda: events_of(content, said),
+        lambda: read_leaves(file, said),
+    ]
+    for read in readers:
+        with pytest.raises(ValueError, match=told):
+            read()
+    assert unpacked == []
