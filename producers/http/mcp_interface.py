@@ -44,7 +44,10 @@ def create_manager(app: ASGIApp, counted: Counted, largest: int) -> StreamableHT
 
 
 class _Manager(StreamableHTTPSessionManager):
-    """The SDK's, but for a request whose id is none: the SDK takes it for a notification, and does nothing."""
+    """The SDK's, but for what is no message: it is refused as `kledger mcp` refuses it.
+
+    The SDK tells all that pydantic found in it, and takes a request whose id is none for a notification.
+    """
 
     async def handle_request(self, scope: Scope, receive: Receive, send: Send) -> None:
         body: list[bytes] = []
@@ -57,7 +60,8 @@ class _Manager(StreamableHTTPSessionManager):
 
         async def told(message: Message) -> None:
             nonlocal is_refused
-            if message["type"] == "http.response.start" and message["status"] == 202:  # of what nobody waits for
+            # Accepted as what nobody waits for, or refused; where its headers are why, the body is a message.
+            if message["type"] == "http.response.start" and message["status"] in (202, 400):
                 refusal = refusal_of(b"".join(body))
                 if refusal is not None:
                     is_refused = True

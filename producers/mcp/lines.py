@@ -17,10 +17,10 @@ from mcp.types import INVALID_REQUEST, PARSE_ERROR, ErrorData, JSONRPCError, jso
 from pydantic import ValidationError
 
 _SHAPE = (
-    'the line is no message of JSON-RPC 2.0: a request has jsonrpc "2.0", an id that is a text or an integer, a '
+    'this is no message of JSON-RPC 2.0: a request has jsonrpc "2.0", an id that is a text or an integer, a '
     "method, and params that are an object, where it has any"
 )
-_BATCH = "a batch is not taken: send each message on a line of its own"
+_BATCH = "a batch is not taken: send one message at a time"
 
 
 @dataclass(frozen=True)
@@ -45,14 +45,14 @@ class Lines:
 
 
 def refusal_of(line: bytes) -> JSONRPCError | None:
-    """What a line is answered with that is no message; None for a message, and for what nobody waits for."""
+    """What a line or a body that is no message is answered with; None for a message, and what nobody waits for."""
     text = line.decode(errors="replace")
     if not text.strip():
         return None
     try:
         document = json.loads(text)  # which takes lone surrogates: the id is found beside them
     except (ValueError, RecursionError) as error:
-        return _refused(PARSE_ERROR, None, f"the line is not JSON: {error}")
+        return _refused(PARSE_ERROR, None, f"this is not JSON: {error}")
     if isinstance(document, list):
         return _refused(INVALID_REQUEST, None, _BATCH)
     if not isinstance(document, dict):
@@ -65,7 +65,7 @@ def refusal_of(line: bytes) -> JSONRPCError | None:
     except ValidationError as error:
         (first, *_) = error.errors(include_url=False, include_input=False)
         if first["type"] == "json_invalid":
-            return _refused(PARSE_ERROR, request_id, f"the line is not JSON: {first['msg']}")
+            return _refused(PARSE_ERROR, request_id, f"this is not JSON: {first['msg']}")
         is_answer = "method" not in document and ("result" in document or "error" in document)
         return None if is_answer else _refused(INVALID_REQUEST, request_id, _SHAPE)
     return None

@@ -10,7 +10,9 @@ import pytest
 from producers.access.book import TokenBook
 from producers.access.limits import Limits
 from producers.access.tokens import create_token, tokens_file
+from producers.mcp.lines import refusal_of
 from tests.mcp.mcp_door import TAKES, mcp_door
+from tests.mcp.test_stdin_ends import LINES
 
 ITEM: dict[str, Any] = {"task": "Mend a pump", "content": "Replace the seal first.", "types": ["tool"]}
 SCRIBE = {"X-Ledger-Agent": "scribe"}
@@ -126,6 +128,17 @@ async def test_a_call_whose_id_is_none_is_refused_and_not_taken_for_a_notificati
         assert (answer.status_code, answer.json()["id"], answer.json()["error"]["code"]) == (400, None, -32600)
         told = {"jsonrpc": "2.0", "method": "notifications/initialized"}
         assert (await door.client.post("/mcp", json=told, headers=said)).status_code == 202
+
+
+@pytest.mark.parametrize("what", LINES)
+async def test_a_body_that_is_no_message_is_refused_in_the_words_of_the_command(what: str) -> None:
+    body, request_id, code = LINES[what]
+    async with mcp_door() as door:
+        answer = await door.client.post("/mcp", content=body, headers={**TAKES, "Content-Type": "application/json"})
+        error = answer.json()["error"]
+        assert (answer.json()["id"], error["code"]) == (request_id, code)
+        if (refusal := refusal_of(body)) is not None:
+            assert (answer.status_code, error["message"]) == (400, refusal.error.message)
 
 
 async def test_a_message_that_is_too_long_or_no_message_is_refused() -> None:
