@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import sys
 import time
 from pathlib import Path
 from typing import Annotated
@@ -45,6 +46,18 @@ def is_stdout(file: Path) -> bool:
     """Whether `file` leads to the command's own stdout."""
     place = followed(file)
     return place.name == "1" and (is_descriptor(place) or place.parent == Path("/dev/fd"))  # elsewhere it is a device
+
+
+def is_terminal(file: Path | None) -> bool:
+    """Whether what is written to `file`, or to stdout without one, is on a terminal."""
+    if file is None:
+        return sys.stdout.isatty()
+    place = followed(file)
+    if is_descriptor(place):
+        return os.isatty(int(place.name))
+    return (
+        place.is_char_device() and place.is_relative_to("/dev") and place.parts[2].startswith(("tty", "pts", "console"))
+    )
 
 
 def _is_stream(place: Path) -> bool:

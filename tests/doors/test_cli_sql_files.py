@@ -5,6 +5,9 @@ from __future__ import annotations
 import csv
 import io
 import json
+import os
+import pty
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -19,6 +22,8 @@ from producers.http.answers import Json
 from projections.analysts import quack
 from projections.analysts.sql import answer_to
 from tests.doors.scripted_node import ScriptedNode, commanded_node
+from tests.journeys.running_node import ENVIRONMENT, KLEDGER, ROOT
+from tests.patience import PATIENCE
 
 QUERY = (
     "SELECT i::INT AS i, 'a,\"' || i || chr(10) || '字' AS a, 'b' AS b, i > 1 AS a, i / 4 AS d, "
@@ -99,3 +104,24 @@ def test_a_file_of_no_known_kind_is_refused_before_the_node_is_asked(node: Scrip
         assert "--format" in ran.stderr
     assert not node.asked
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("form", ["csv", "json"])
+@pytest.mark.parametrize("out", [[], ["--out", "/dev/stdout", "--force"]], ids=["stdout", "a file that is stdout"])
+def test_rows_for_programs_steer_no_terminal_and_are_kept_as_they_are_elsewhere(
+    node: ScriptedNode, form: str, out: list[str]
+) -> None:
+    steering = "a\x1b]0;owned\x07\x9b2J\u202eb\rc"
+    row = {"columns": ["a\x1b[2J"], "types": ["string"], "rows": [[steering]], "truncated": False, "position": 1}
+    node.says("POST /api/admin/sql", row)
+    command = [*KLEDGER, "sql", "SELECT 1", "--format", form, *out]
+    environment = {**ENVIRONMENT, "KLEDGER_URL": node.url}
+    main, other = pty.openpty()
+    subprocess.run(command, stdout=other, check=True, cwd=ROOT, env=environment, timeout=PATIENCE)
+    os.close(other)
+    shown = os.read(main, 4096).decode()
+    os.close(main)
+    assert not set(shown) & set("\x1b\x07\x9b\u202e")
+    assert "owned" in shown
+    piped = subprocess.run(command, stdout=subprocess.PIPE, check=True, cwd=ROOT, env=environment, timeout=PATIENCE)
+    assert steering in (json.loads(piped.stdout)["rows"][0][0] if form == "json" else piped.stdout.decode())

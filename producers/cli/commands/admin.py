@@ -13,15 +13,16 @@ from rich.console import Group, RenderableType
 
 from producers.cli import reading
 from producers.cli.certificates import compared_certificates
+from producers.cli.encoding import plain_json
 from producers.cli.progress import bar
 from producers.cli.query_files import Format, format_of
-from producers.cli.result_files import Force, check_file, is_stdout, put
+from producers.cli.result_files import Force, check_file, is_stdout, is_terminal, put
 from producers.cli.screen import Result, equality, exact, facts, plain, short_time, table, with_paths, words
 from producers.cli.session import AUDIT, NODE, WRITTEN, Answer, Session, as_operator
 from producers.operations.admin.table_files import FileForm, encoded, is_number
 
 if TYPE_CHECKING:
-    from kledger.answers.admin import ArchiveStatus, ChainStatus, Job, NodeSizes
+    from kledger.answers.admin import ArchiveStatus, ChainStatus, Job, NodeSizes, Table
     from kledger.contract.words import StartableJob
 
 
@@ -224,12 +225,12 @@ def sql(
     text = typer.get_text_stream("stdin").read() if query == "-" else query
     result = session.ledger.sql(text)
     if out is not None:
-        put(out, encoded(result, FileForm(form)), force)
+        put(out, _content(result, FileForm(form), out), force)
         document = {"file": str(out), "rows": len(result["rows"]), "position": result["position"]}
         summary = f"{len(result['rows'])} rows in {out}, as of position {result['position']}"
         return Answer(document, WRITTEN if is_stdout(out) else summary)
     if form is not Format.TABLE:
-        sys.stdout.buffer.write(encoded(result, FileForm(form)))
+        sys.stdout.buffer.write(_content(result, FileForm(form), None))
         sys.stdout.buffer.flush()
         return Answer(None, WRITTEN)
     numbers = [name for name, kind in zip(result["columns"], result["types"], strict=True) if is_number(kind)]
@@ -238,6 +239,15 @@ def sql(
     count = f"{len(result['rows'])} row" + ("" if len(result["rows"]) == 1 else "s")
     cut = "; the node left the rest out: add a LIMIT or attach" if result["truncated"] else ""
     return Answer(result, Group(rows, f"{count}, as of position {result['position']}{cut}"))
+
+
+def _content(result: Table, form: FileForm, out: Path | None) -> bytes:
+    """The rows for a file or for stdout; a terminal gets escapes for what would steer it."""
+    content = encoded(result, form)
+    if form is FileForm.PARQUET or not is_terminal(out):
+        return content
+    text = content.decode()
+    return (plain_json(text) if form is FileForm.JSON else plain(text)).encode()
 
 
 def show_version(_session: Session) -> Answer:
