@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import shutil
 from collections.abc import Iterator
@@ -12,6 +13,9 @@ import duckdb
 
 from kledger.contract.errors import ServiceFailed
 from projections.engine.view import Instance
+
+_ROOM_BYTES = 4 * 1024 * 1024
+"""What a checkpoint takes beyond the log, in blocks of DuckDB's that are not filled."""
 
 
 def copy_frozen(instance: Instance, directory: Path) -> Path:
@@ -24,6 +28,7 @@ def copy_frozen(instance: Instance, directory: Path) -> Path:
     directory.mkdir(parents=True, exist_ok=True)
     file = directory / f"view-{instance.position}.duckdb"
     if not file.exists():
+        _check_room(instance.path, directory)
         with contextlib.suppress(duckdb.TransactionException):  # a long query is running: the write-ahead log is copied
             instance.bench.con.execute("CHECKPOINT")
         fresh = file.with_suffix(".part")
@@ -37,6 +42,16 @@ def copy_frozen(instance: Instance, directory: Path) -> Path:
         pointer.write_text(file.name + "\n")
         pointer.replace(directory / "latest")
     return file
+
+
+def _check_room(path: Path, directory: Path) -> None:
+    """Raise OSError where a copy of a view file would fill the disk: the checkpoint before it, and the file is lost."""
+    log = path.with_name(path.name + ".wal")
+    logged = log.stat().st_size if log.exists() else 0
+    for place, needed in ((path.parent, logged + _ROOM_BYTES), (directory, path.stat().st_size + 2 * logged)):
+        disk = os.statvfs(place)
+        if disk.f_bavail * disk.f_frsize < needed:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(place))
 
 
 @contextlib.contextmanager

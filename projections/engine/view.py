@@ -21,6 +21,7 @@ import structlog
 from kledger.contract.errors import ServiceFailed, ViewBehind
 from ledger.event import JsonObject, StoredEvent
 from ledger.privacy.keyring import Keyring
+from ledger.runtime.no_room import no_room
 from ledger.wire.subjects import entity_of
 from projections.engine.ahead.between import UNTOUCHED, Ahead, Untouched
 from projections.engine.ahead.made_rows import MadeRows
@@ -120,6 +121,8 @@ class View:
         """Set while a reader waits for a position."""
         self.ahead = Ahead()
         """What has arrived of the log and is not folded."""
+        self.gave_up: Callable[[Instance, Exception], None] = lambda _instance, _error: None
+        """Called where a question finds its file invalidated by DuckDB: nothing may be folded that would find it."""
         self._made = MadeRows()
         self._executor = ThreadPoolExecutor(READERS, "view-reader")
 
@@ -151,6 +154,9 @@ class View:
             try:
                 answer = partial(instance.answer, question, *args, **kwargs)
                 return await asyncio.get_running_loop().run_in_executor(self._executor, answer)
+            except duckdb.FatalException as error:
+                self.gave_up(instance, error)
+                raise
             finally:
                 instance.leave()
 
@@ -158,6 +164,8 @@ class View:
         try:
             return await with_memory(once, lacking)
         except lacking as error:
+            if (full := no_room(error)) is not None:
+                raise full from error
             raise ServiceFailed(
                 "the view cannot answer: analysts' statements have taken its memory, or its file is opened "
                 "again: try again, and see kledger status"

@@ -150,6 +150,13 @@ class Arriving:
         many, size = self._wanted
         return self._ended is not None or self._events >= many or self._bytes >= size
 
+    def end(self, error: Exception) -> None:
+        """Read no further: `next` raises the error behind what has come."""
+        self._task.cancel()
+        self._ended = error
+        self._came.set()
+        self._much.set()
+
     async def aclose(self) -> None:
         """End the reading."""
         self._task.cancel()

@@ -72,17 +72,23 @@ class Projector:
         """Opens the archive: what it has of the log is read there while the view is far behind."""
         self.reopen: Callable[[], Awaitable[None]] | None = None
         """Called where DuckDB has invalidated the open file; has to serve the view from a working one."""
+        self._given_up: Instance | None = None
+        self._arriving: Arriving | None = None
+        view.gave_up = self._gave_up
 
     async def run(self) -> None:
         """Fold until cancelled. A gap in the log, or another log, ends the folding; the node goes on serving reads."""
         pause = 0.05
         while True:
             try:
+                if self._given_up is self._view.instance:  # it could not be opened again; it would not answer either
+                    raise duckdb.FatalException("the view's file was given up")
                 await check_same_log(self._ledger, self._view)
                 await with_memory(self._read_archive)
                 reading = self._ledger.read(self._view.position + 1, follow=True, batch=BATCH)
                 self._view.ahead.begin(self._view.position)
                 async with contextlib.aclosing(Arriving(reading, BATCH, self._look)) as arriving:
+                    self._arriving = arriving
                     while True:
                         batch = await gathered(arriving, self._view, BATCH, self._decode)
                         began = time.monotonic()
@@ -103,6 +109,13 @@ class Projector:
                 self._outage.met(self.trouble.message, position=self._view.position, cause=repr(error)[:500])
                 await asyncio.sleep(pause)
                 pause = min(pause * 2, _LONGEST_PAUSE)
+
+    def _gave_up(self, instance: Instance, error: Exception) -> None:
+        """Have the file opened again though no event comes: without an answer of the view nobody appends one."""
+        if instance is self._view.instance:
+            self._given_up = instance
+            if self._arriving is not None:
+                self._arriving.end(error)
 
     def _look(self, events: list[StoredEvent]) -> None:
         """Note what has arrived, for reads that need not wait for its fold; nothing is sure during a pause."""
@@ -128,11 +141,15 @@ class Projector:
 
     async def _recover(self, position: int, error: Exception) -> LedgerError | None:
         """Reopen the file or park the event. None when folding may go on at once, else the error to report."""
-        if not isinstance(error, duckdb.FatalException) or self.reopen is None:
+        instance = self._view.instance
+        given_up = isinstance(error, duckdb.FatalException) or instance is self._given_up
+        if not given_up or self.reopen is None:
             return await self._park_or_report(position, error)
         async with self._turn:
             try:
-                await self.reopen()
+                if instance is self._view.instance:  # no rebuild has replaced it meanwhile
+                    await self.reopen()
+                self._given_up = None
             except (duckdb.Error, LedgerError, OSError) as failure:
                 return _unfoldable(position, failure)
         return None

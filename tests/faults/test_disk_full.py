@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from kledger import LedgerClient
-from kledger.contract.errors import BrokerUnavailable
+from kledger.contract.errors import BrokerUnavailable, ServiceFailed
 from ledger.broker import disk_watch
 from ledger.broker.server import EmbeddedServer
 from ledger.broker.stream_setup import ensure_stream
@@ -94,6 +94,21 @@ def test_a_view_without_room_is_unhealthy_parks_nothing_and_goes_on_when_there_i
         assert caught_up(ledger)["refused"] == 0
         assert_kept_once(ledger, {str(one["id"]): int(one["position"] or 0) for one in told["results"]})
         assert result_of(ledger, "verify")["equal"] is True
+
+
+def test_a_snapshot_without_room_is_refused_and_the_view_goes_on_answering(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    with small_disk(data / "views", 24) as disk, running(data) as node, node.client() as ledger:
+        ledger.save_many([{**item, "content": os.urandom(2_000).hex()} for item in items(400)])
+        caught_up(ledger)
+        ballast = fill(disk, 100_000)
+        with pytest.raises(ServiceFailed, match="there is no room on the disk"):
+            result_of(ledger, "snapshot")
+        assert_found(ledger, [3])
+        assert ledger.status()["stream"]["head"] >= 400
+        ballast.unlink()
+        assert Path(result_of(ledger, "snapshot")["file"]).exists()
+        assert ledger.save("after", "The disk has room again.", ["tool"], id="after")["id"] == "after"
 
 
 def archive_of(ledger: LedgerClient) -> dict[str, Any]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import errno
+import os
 import sys
 from asyncio.subprocess import PIPE
 from collections.abc import AsyncIterator
@@ -93,6 +95,47 @@ async def test_a_file_that_duckdb_gives_up_is_opened_again_with_all_that_was_com
     again = LiveFiles(tmp_path / "views", None).open_live()  # and so does the next start
     assert again.answer(items) == ["after", "before", "later"]
     again.close()
+
+
+async def test_a_file_that_is_given_up_while_nothing_is_appended_is_opened_again_for_whoever_asks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with given_up(tmp_path / "views", monkeypatch) as (ledger, view, _, projector):
+        lost = view.instance
+        with pytest.raises(duckdb.FatalException):
+            lost.con.execute("CHECKPOINT")  # as a snapshot does
+        assert await view.ask(items) == ["before"]
+        assert view.instance is not lost
+        await view.wait_for((await ledger.append(saved("later"))).position)
+        assert await view.ask(items) == ["before", "later"]
+        assert projector.trouble is None
+
+
+async def test_a_file_that_cannot_be_opened_again_for_want_of_room_is_opened_when_there_is_some(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lacking_memory, "TRIED_FOR_SECONDS", 0.0)
+    full = True
+    copied = view_file.copy_closed
+
+    def copy(source: Path, target: Path) -> None:
+        if full:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        copied(source, target)
+
+    monkeypatch.setattr(view_file, "copy_closed", copy)
+    async with given_up(tmp_path / "views", monkeypatch) as (_, view, _, projector):
+        lost = view.instance
+        with pytest.raises(duckdb.FatalException):
+            lost.con.execute("CHECKPOINT")
+        with pytest.raises(ServiceFailed):
+            await view.ask(items)
+        await comes_true(lambda: "No space left" in str(projector.trouble))
+        full = False
+        monkeypatch.setattr(lacking_memory, "TRIED_FOR_SECONDS", PATIENCE)
+        assert await view.ask(items) == ["before"]
+        assert view.instance is not lost
+        assert projector.trouble is None
 
 
 ATTACHED = """
