@@ -87,7 +87,7 @@ def whole_directory(directory: Path, *, over: bool = False) -> Iterator[Path]:
 def only_writer(archive: Path) -> Iterator[None]:
     """Lock the archive for one writer: that of a killed node may still be at work. Raises ServiceFailed, OSError."""
     archive.mkdir(exist_ok=True, mode=0o700)
-    with os.fdopen(os.open(archive / "lock", os.O_WRONLY | os.O_CREAT, 0o600), "w") as lock:
+    with os.fdopen(os.open(archive / "lock", os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW, 0o600), "w") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:

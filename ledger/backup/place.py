@@ -131,7 +131,9 @@ class Directory:
             (self.path / EVENTS).mkdir(parents=True, exist_ok=True, mode=0o700)
             if not (self.path / MANIFEST).exists():
                 self.path.chmod(0o700)
-            lock = os.fdopen(os.open(self.path / LOCK, os.O_WRONLY | os.O_CREAT | os.O_NONBLOCK, 0o600), "w")
+            lock = os.fdopen(
+                os.open(self.path / LOCK, os.O_WRONLY | os.O_CREAT | os.O_NONBLOCK | os.O_NOFOLLOW, 0o600), "w"
+            )
         except OSError as error:
             raise not_writable(self, error) from error
         with lock:

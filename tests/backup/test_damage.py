@@ -132,6 +132,14 @@ def test_a_lock_that_is_a_pipe_is_told_and_not_waited_for(tmp_path: Path) -> Non
         pass
 
 
+def test_a_lock_that_is_a_link_is_told_and_makes_no_file_where_it_leads(tmp_path: Path) -> None:
+    (tmp_path / "b").mkdir()
+    (tmp_path / "b" / LOCK).symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(InvalidPayload, match="cannot be written"), writing_to(tmp_path / "b"):
+        pass
+    assert not (tmp_path / "elsewhere").exists()
+
+
 async def test_every_damaged_file_is_named_and_the_whole_ones_are_not(whole: Path, tmp_path: Path) -> None:
     directory = tmp_path / "b"
     shutil.copytree(whole, directory)
