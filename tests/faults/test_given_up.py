@@ -25,6 +25,7 @@ from projections.engine.view import Instance, View
 from projections.fold_kit import lacking_memory
 from projections.live import projector as runner
 from projections.live import view_file
+from projections.live.files import copy_closed
 from projections.live.projector import Projector
 from projections.live.view_file import LiveFiles
 from tests.patience import PATIENCE, comes_true
@@ -116,12 +117,11 @@ async def test_a_file_that_cannot_be_opened_again_for_want_of_room_is_opened_whe
 ) -> None:
     monkeypatch.setattr(lacking_memory, "TRIED_FOR_SECONDS", 0.0)
     full = True
-    copied = view_file.copy_closed
 
     def copy(source: Path, target: Path) -> None:
         if full:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-        copied(source, target)
+        copy_closed(source, target)
 
     monkeypatch.setattr(view_file, "copy_closed", copy)
     async with given_up(tmp_path / "views", monkeypatch) as (_, view, _, projector):
