@@ -14,6 +14,7 @@ import typer
 from producers.cli.interrupted import INTERRUPTED, STOPPED
 from producers.cli.usage.errors import usage_told
 from producers.cli.usage.examples import with_example
+from producers.cli.usage.placeholders import with_placeholders
 from producers.cli.usage.plain_help import Group, Shown, first_line, plainly
 
 FILES: tuple[tuple[str, tuple[str, ...]], ...] = (
@@ -124,7 +125,9 @@ def commands_of(file: str) -> dict[str, Any]:
     for each in _with_groups(own):
         for command in each.registered_commands:
             command.help = with_example(command.callback.__doc__ if command.callback else None)
-    return {**typer.main.get_group(own).commands}
+    commands = {**typer.main.get_group(own).commands}
+    with_placeholders(commands)
+    return commands
 
 
 def _with_groups(commands: typer.Typer) -> Iterator[typer.Typer]:

@@ -22,7 +22,9 @@ Owner = Annotated[str | None, typer.Option(help="Only the items of this owner, s
 _TYPES = "Types, comma-separated or repeated."
 Types = Annotated[Many, typer.Option("--types", "--type", help=_TYPES)]
 NeededTypes = Annotated[list[str], typer.Option("--types", "--type", help=_TYPES, show_default=False)]
-Scopes = Annotated[Many, typer.Option("--scopes", "--scope", help="Scopes such as user:ann or public.")]
+Scopes = Annotated[
+    Many, typer.Option("--scopes", "--scope", help="Such as user:ann or public; comma-separated or repeated.")
+]
 Tags = Annotated[Many, typer.Option("--tag", help="A tag as name=value; may be repeated.")]
 TagWords = Annotated[
     Many, typer.Option("--tag", help="Words among the tags, comma-separated or repeated: any of them.")

@@ -33,7 +33,7 @@ if TYPE_CHECKING:  # both cost a good part of the time that `kledger --help` tak
 FAILED, NO_NODE = 1, 3
 EXIT_CODES = "Exit codes: 0 ok; 1 failed, not healthy or differences found; 2 usage; 3 no node reachable; 130 Ctrl-C."
 
-SHARED_PANEL = "Options of every command"
+SHARED_PANEL = "Common options"
 NODE, KNOWLEDGE, AUDIT = "Run a node", "Knowledge", "Operate and audit"
 """The panels of the commands in the help."""
 SETTLED_WITHIN = 5.0  # seconds

@@ -142,6 +142,27 @@ def test_the_help_of_every_option_is_shown_whole() -> None:
     assert checked > 20
 
 
+def test_no_help_is_wider_than_its_screen_or_names_a_type_of_python() -> None:
+    for words, command in all_commands(CommandsOfFiles(name="kledger").commands):
+        shown = CliRunner().invoke(app, [*words, "--help"], terminal_width=80).stdout
+        assert max(map(len, shown.splitlines())) <= 80, shown
+        own = shown.partition("\nArguments:\n")[2] or shown.partition("\nOptions:\n")[2]
+        assert not re.search(r"<[a-z][^>]*>|\{|\b(str|int|float|Path)\b", own), (words, own)
+        usage = rf"Usage: kledger {' '.join(words)} \[OPTIONS\]( \[?(user:)?[A-Z]\S*)*$"
+        assert re.match(usage, shown.splitlines()[0]), shown
+        for each in command.params:
+            for choice in each.type_descriptor.choices or ():
+                assert str(choice) in shown, (words, choice)
+
+
+def test_the_help_has_the_options_that_many_commands_have_last() -> None:
+    for words, _ in all_commands(CommandsOfFiles(name="kledger").commands):
+        headings = re.findall(r"^(\w[^\n]*):$", kledger(*words, "--help").stdout, re.MULTILINE)
+        assert headings in [
+            [*arguments, "Options", *common] for arguments in ([], ["Arguments"]) for common in ([], ["Common options"])
+        ], (words, headings)
+
+
 def all_commands(commands: Mapping[str, Any], *before: str) -> Iterator[tuple[list[str], Any]]:
     for name, command in commands.items():
         below = getattr(command, "commands", None)
@@ -183,7 +204,7 @@ def test_an_option_at_the_wrong_place_is_told_where_it_belongs(typed: str, said:
         ("repair --from b", "Invalid value: give either --data DIR or --nats URL"),
         ("rate", "Missing: ID, --helpful, --harmful or --score."),
         ("rate --helpful", "Missing argument 'ID'."),
-        ("focus", "Missing: GOAL, description."),
+        ("focus", "Missing: GOAL, DESCRIPTION."),
         ("search deploy at night", "Too much: at night. A text or a path of several words stands in quotes."),
         ("backup my files", "Too much: files. A text or a path of several words stands in quotes."),
         ("list deploy", "Too much: deploy. kledger list takes options alone."),

@@ -33,7 +33,7 @@ def search(
     layer: reading.Layers = None,
     since: Annotated[str | None, typer.Option(help="Changed last at or after this time.")] = None,
     until: Annotated[str | None, typer.Option(help="Changed last before this time.")] = None,
-    concern: Annotated[MemoryConcern | None, typer.Option(help="In conflict, promoted, or never recalled.")] = None,
+    concern: Annotated[MemoryConcern | None, typer.Option(help="Only those that are.")] = None,
     as_of: reading.AsOf = None,
     path: Annotated[RecallPath, typer.Option(help="Ask one path of recall alone.")] = "fused",
     record: Annotated[bool, typer.Option(help="Keep an event of what was served.")] = True,
@@ -130,7 +130,7 @@ def list_items(
     ] = None,
     until: Annotated[str | None, typer.Option(help="Changed last before this time.")] = None,
     created_by: Annotated[str | None, typer.Option(help="Stated first by this entity, such as agent:web.")] = None,
-    concern: Annotated[MemoryConcern | None, typer.Option(help="In conflict, promoted, or never recalled.")] = None,
+    concern: Annotated[MemoryConcern | None, typer.Option(help="Only those that are.")] = None,
     sort: Annotated[ItemSort, typer.Option(help="The order.")] = "newest",
     as_of: reading.AsOf = None,
 ) -> Answer:

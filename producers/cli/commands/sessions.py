@@ -189,7 +189,7 @@ def remove(session: Session, session_id: SessionId, owner: Owner = None) -> Answ
 
 def list_sessions(
     session: Session,
-    status: Annotated[SessionFilter | None, typer.Option(help="Which ones; by default those that have words.")] = None,
+    status: Annotated[SessionFilter | None, typer.Option(help="Those that have words, or only these.")] = None,
     limit: Annotated[int, typer.Option(min=1, max=1000, help="At most so many.")] = 20,
     offset: reading.Offset = 0,
     owner: Owner = None,

@@ -35,7 +35,9 @@ def create(
     entity: Annotated[
         list[str] | None, typer.Option(metavar="TYPE:ID", help="Bind it to this entity, of a registered type too.")
     ] = None,
-    role: Annotated[TokenRole, typer.Option(help="What it is for: analyst adds SQL, operator everything.")] = "agent",
+    role: Annotated[
+        TokenRole, typer.Option(help="What it is for, where analyst adds SQL and operator everything.")
+    ] = "agent",
     expires: Annotated[str, typer.Option(help="After 30d, 12h or 8w, at a moment, or never.", metavar="WHEN")] = "90d",
     name: Annotated[str, typer.Option(help="What it is for, to find it in the list.")] = "",
     new: Annotated[

@@ -14,10 +14,11 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from producers.cli.encoding import in_encoding
+from producers.cli.usage.placeholders import usage_of
 
 WIDEST = 100
 """Columns, where the terminal has more."""
-OPTIONS, COMMANDS = "Options", "Commands"
+ARGUMENTS, OPTIONS, COMMANDS = "Arguments", "Options", "Commands"
 """The headings of what names no panel."""
 
 Shown = tuple[str, str, str]
@@ -31,8 +32,13 @@ class Command(TyperCommand):
         """The help in the encoding of the terminal: typer would write UTF-8 to an ASCII one."""
         return in_encoding(super().get_help(ctx), sys.stdout.encoding)
 
+    def collect_usage_pieces(self, ctx: Any) -> list[str]:
+        """What follows the name of the command in the line that shows how to write it."""
+        arguments = (each for each in self.get_params(ctx) if each.param_type_name == "argument")
+        return [*([self.options_metavar] if self.options_metavar else []), *map(usage_of, arguments)]
+
     def format_options(self, ctx: Any, formatter: Any) -> None:
-        """Write the arguments and the options."""
+        """Write the arguments, then the options, those that many commands have last."""
         _write(formatter, _parameters(self, ctx))
 
 
@@ -74,13 +80,16 @@ def plainly(commands: typer.Typer) -> None:
 def _parameters(command: Any, context: Any) -> Iterator[Shown]:
     for each in command.get_params(context):
         record = each.get_help_record(context)
-        if record is not None:
-            heading = "Arguments" if each.param_type_name == "argument" else OPTIONS
-            yield getattr(each, "rich_help_panel", None) or heading, *record
+        if record is None:
+            continue
+        if each.param_type_name == "argument":
+            yield ARGUMENTS, each.metavar, record[1]
+        else:
+            yield each.rich_help_panel or OPTIONS, *record
 
 
 def _write(formatter: Any, shown: Iterable[Shown]) -> None:
-    order: dict[str, int] = {}
+    order = {ARGUMENTS: 0, OPTIONS: 1}
     rows = sorted(shown, key=lambda one: order.setdefault(one[0], len(order)))
     for heading, below in groupby(rows, key=lambda one: one[0]):
         with formatter.section(heading):

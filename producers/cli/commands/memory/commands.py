@@ -100,9 +100,7 @@ def list_memories(
     since: Annotated[str | None, typer.Option(help="Only what happened at or after this time.")] = None,
     until: Annotated[str | None, typer.Option(help="Only what happened before this time.")] = None,
     status: Annotated[ItemFilter, typer.Option(help="Which ones.")] = "active",
-    concern: Annotated[
-        MemoryConcern | None, typer.Option(help="Only those in conflict, promoted, or never recalled.")
-    ] = None,
+    concern: Annotated[MemoryConcern | None, typer.Option(help="Only those that are.")] = None,
     role: Annotated[
         ProjectRole | None, typer.Option(help="Of what projects share, only what is meant for this role.")
     ] = None,

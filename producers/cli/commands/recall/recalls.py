@@ -25,7 +25,9 @@ def recalls(
     ] = None,
     trace: Annotated[str | None, typer.Option(help="Only those of this trace.")] = None,
     actor: Annotated[str | None, typer.Option(help="Only those of this entity, such as agent:coder.")] = None,
-    kind: Annotated[Kind | None, typer.Option(help="Only those of this kind; page is a person who looked.")] = None,
+    kind: Annotated[
+        Kind | None, typer.Option(help="Only those of this kind, where page is a person who looked.")
+    ] = None,
     counts: Annotated[
         bool | None, typer.Option("--counting/--looks", help="Without looks at pages, or these alone.")
     ] = None,
