@@ -67,6 +67,11 @@ def exact(value: object, style: str = "") -> Text:
     return Text(plain(value), style=style, no_wrap=True, overflow="ignore")
 
 
+def verbatim(value: object) -> Text:
+    """A text that somebody wrote, or a prompt: broken between words on a terminal, as it is in a pipe or a file."""
+    return words(value) if sys.stdout.isatty() else exact(value)
+
+
 def snippet(value: object, length: int = 120) -> str:
     """The beginning of a text, on one line."""
     text = " ".join(plain(value).split())

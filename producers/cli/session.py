@@ -146,9 +146,12 @@ class Session:
         if self.as_json:
             _print_json(answer.document)
         else:
+            from rich.console import Group
+
             from producers.cli.screen import stdout
 
-            stdout().print(answer.shown, crop=False)  # text to copy may be longer than a line
+            # Text to copy may be longer than a line; printed as it is, not in a group, it would be wrapped.
+            stdout().print(Group(answer.shown), crop=False)
         for line in _warnings(answer.document):
             sys.stderr.write(f"{line}\n")
 

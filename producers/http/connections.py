@@ -233,7 +233,12 @@ class BoundedConnection(HttpToolsProtocol):
                 )
             )
         else:
-            self._refuse(UnreadableRequest(f"this is no HTTP request that the node can read: {msg}"))
+            self._refuse(
+                UnreadableRequest(
+                    f"this is no HTTP request that the node can read: {msg} In an address every byte outside ASCII is "
+                    "%XX, which curl -G --data-urlencode makes of it"
+                )
+            )
 
     def _refuse(self, error: LedgerError) -> None:
         if self.transport.is_closing():

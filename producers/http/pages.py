@@ -26,6 +26,7 @@ _OPENAPI = "/openapi.json"
 _STYLE = (
     "body{font:16px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem}"
     "h2{margin-top:2.5rem;border-top:1px solid #ccc;padding-top:1rem}code{font:14px ui-monospace,monospace}"
+    "h2,h3,td,th,code{overflow-wrap:anywhere}"
     "table{border-collapse:collapse;width:100%;margin:.5rem 0}td,th{border-bottom:1px solid #ddd;padding:.3rem .6rem;"
     "text-align:left;vertical-align:top}a{color:#0645ad}"
 )

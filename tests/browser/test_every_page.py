@@ -87,6 +87,12 @@ def test_a_page_fits_a_narrow_screen_and_speaks_chinese(kept_window: Open, opera
     assert page.evaluate("document.documentElement.scrollWidth") <= 400
 
 
+def test_the_reference_that_every_page_links_fits_a_narrow_screen(kept_window: Open, operator: Any) -> None:
+    page = kept_window(width=400, signed_in=operator).open("/docs")
+    assert page.locator("table").count() > 100
+    assert page.evaluate("document.documentElement.scrollWidth") <= 400
+
+
 def test_the_first_load_is_light(window: Open) -> None:
     first = window()
     bytes_of = {"script": 0, "all": 0}

@@ -125,6 +125,36 @@ def test_full_shows_the_content_whole_on_any_screen(node: ScriptedNode, monkeypa
         assert " ".join(kledger("search", "q", "--full").stdout.split()).count("two hundred") == 40
 
 
+TEXT = "第一步，" * 60 + "\n    " + "run it two hundred times, " * 40 + "\n\nend"
+
+
+@pytest.mark.parametrize(
+    ("command", "asked", "answer"),
+    [
+        ("startup", "GET /api/recall/startup", {"prompt": TEXT}),
+        ("focus g-1 why", "POST /api/goals/g-1/focus", {"title": "t", "output": TEXT, "position": 3}),
+        ("prompt research", "GET /api/prompts/research", {"text": TEXT}),
+        ("profile prompt user --user ann", "GET /api/v1/memories/user/prompt", {"prompt": TEXT}),
+        ("show k-1", "GET /api/knowledge/k-1", {**ITEM, "content": TEXT}),
+        (
+            "recall why",
+            "POST /api/memory/recall",
+            {"text": TEXT, "nothing_known": False, "intent": "new_task", "count": 1}
+            | {"results": [{"match": 1.0, "layer": "plain", "id": "k-1", "content": "C"}]},
+        ),
+    ],
+)
+def test_in_a_pipe_a_text_has_the_lines_that_it_was_written_in(
+    node: ScriptedNode, monkeypatch: pytest.MonkeyPatch, command: str, asked: str, answer: dict[str, Any]
+) -> None:
+    """A prompt goes on to a model and a script into a file: a line that was broken to fit a screen is another text."""
+    monkeypatch.setenv("COLUMNS", "80")
+    node.says(asked, answer)
+    ran = kledger(*command.split())
+    assert ran.exit_code == 0, ran.output
+    assert TEXT in ran.stdout
+
+
 def test_an_example_is_shown_on_lines_that_can_be_pasted(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of every command; on a screen of 80 columns no line of an example is broken."""
     monkeypatch.setenv("COLUMNS", "80")

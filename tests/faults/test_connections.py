@@ -241,6 +241,16 @@ def metrics(node: RunningNode) -> str:
     return httpx.get(f"{node.url}/metrics").text
 
 
+def test_an_address_with_letters_as_they_are_is_told_how_to_write_them(node: RunningNode) -> None:
+    """`curl '…/search?q=分支'` sends the letters as they are."""
+    with connect(node) as connection:
+        connection.sendall("GET /api/knowledge/search?q=分支 HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n".encode())
+        answered = rest(connection)
+    refused(answered, 400, "bad_request")
+    assert b"%XX" in answered
+    assert b"--data-urlencode" in answered
+
+
 def test_whatever_is_logged_is_one_json_document_a_line(node: RunningNode) -> None:
     with connect(node) as connection:
         connection.sendall(b"no request at all\r\n\r\n")

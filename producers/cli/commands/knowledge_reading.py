@@ -12,7 +12,7 @@ from kledger.contract.words import ItemFilter, ItemSort, MemoryConcern, RecallPa
 from ledger.new_item import CONFIDENCE, SCORE, helped_and_harmed
 from producers.cli import reading
 from producers.cli.explained import explanation
-from producers.cli.screen import Rows, counted, facts, plain, short_time, snippet, table, words
+from producers.cli.screen import Rows, counted, facts, plain, short_time, snippet, table, verbatim, words
 from producers.cli.session import KNOWLEDGE, Answer, Session, as_caller
 
 if TYPE_CHECKING:
@@ -104,7 +104,7 @@ def _whole(rank: int, item: Hit) -> Group:
     score, verdicts = _evaluation(item["eval"])
     about = f"{', '.join(item['types'])} · match {item.get('match', 0.0):.2f} · score {score} · verdicts {verdicts}"
     head = Text.assemble(f"{rank}  ", (plain(item["task"]), "bold"), ("  " + plain(item["id"]), "cyan"))
-    return Group(head, plain(about + _placed(item)), plain(item["content"]), "")
+    return Group(head, plain(about + _placed(item)), verbatim(item["content"]), "")
 
 
 def _placed(item: Hit) -> str:
@@ -202,7 +202,7 @@ def show(session: Session, item_id: reading.ItemId, as_of: reading.AsOf = None) 
         ("created", item["created_at"]),
         ("updated", f"{item['updated_at']}, by the last version or verdict, at position {item['position']}"),
     )
-    return Answer(item, Group(shown, "", plain(item["content"])))
+    return Answer(item, Group(shown, "", verbatim(item["content"])))
 
 
 def _verdicts(evaluation: WholeEval) -> list[tuple[str, object]]:

@@ -10,7 +10,7 @@ from rich.console import Group, RenderableType
 
 from kledger.contract.words import ProfileType
 from producers.cli import reading
-from producers.cli.screen import plain, short_time, table, words
+from producers.cli.screen import plain, short_time, table, verbatim, words
 from producers.cli.session import KNOWLEDGE, Answer, Session, as_caller
 from producers.cli.usage.errors import one_of
 
@@ -48,7 +48,9 @@ def prompt(
     """
     _need_user(session)
     section = session.ledger.profiles.prompt(memory, as_of=reading.moment(as_of), language=language)
-    return Answer({"memory_type": memory, "prompt": section}, plain(section or f"there is no active {memory} memory"))
+    return Answer(
+        {"memory_type": memory, "prompt": section}, verbatim(section or f"there is no active {memory} memory")
+    )
 
 
 @one_of("--user", "user")
@@ -120,7 +122,7 @@ def _shown(memory: ProfileType, content: dict[str, Any] | None) -> RenderableTyp
     title = words(f"{memory} memory", "bold")
     if content is None:
         return Group(title, "none, or disabled; begin one with: kledger profile register --user NAME")
-    return Group(title, plain(orjson.dumps(content, option=orjson.OPT_INDENT_2).decode()))
+    return Group(title, verbatim(orjson.dumps(content, option=orjson.OPT_INDENT_2).decode()))
 
 
 app = typer.Typer()

@@ -12,7 +12,7 @@ from rich.text import Text
 
 from kledger.contract.words import ResourceFilter
 from producers.cli import reading
-from producers.cli.screen import Rows, facts, plain, short_time, snippet, table, words
+from producers.cli.screen import Rows, facts, plain, short_time, snippet, table, verbatim, words
 from producers.cli.session import KNOWLEDGE, Answer, Session, as_caller
 
 ResourceId = Annotated[str, typer.Argument(metavar="ID", help="Such as credentials/website_a.", show_default=False)]
@@ -106,7 +106,7 @@ def show(
         ("updated", document["updated_at"]),
         ("secret", secret),
     )
-    return Answer(document, Group(shown, "", plain(document["body"])))
+    return Answer(document, Group(shown, "", verbatim(document["body"])))
 
 
 def list_resources(

@@ -11,7 +11,7 @@ from rich.console import Group
 
 from kledger.contract.words import SessionFilter
 from producers.cli import reading
-from producers.cli.screen import counted, facts, plain, short_time, snippet, table, words
+from producers.cli.screen import counted, facts, plain, short_time, snippet, table, verbatim, words
 from producers.cli.session import KNOWLEDGE, Answer, Session, as_caller
 from producers.cli.usage.errors import one_of
 
@@ -83,8 +83,8 @@ def context(
     cut = session.ledger.session(session_id).context(max_tokens, model=model, owner=owner)
     parts: list[Any] = [_said(message) for message in cut["messages"]]
     if cut["overview"] is not None:
-        parts.insert(0, plain(cut["overview"]["content"]))
-    parts[:0] = [plain(summary["content"]) for summary in cut["summaries"]]
+        parts.insert(0, verbatim(cut["overview"]["content"]))
+    parts[:0] = [verbatim(summary["content"]) for summary in cut["summaries"]]
     left = "; ".join(f"{counted(each['messages'], 'message')} left out by {each['by']}" for each in cut["left_out"])
     summary = f"{cut['used']:,} of {cut['budget']:,} tokens ({cut['counter']}), level {cut['level']}"
     pending = [f"level {cut['pending']['level']} waits: {plain(cut['pending']['reason'])}"] if cut["pending"] else []
@@ -211,7 +211,7 @@ def list_sessions(
 
 def _said(message: Any) -> Group:
     calls = [f"  calls {snippet(call)}" for call in message.get("tool_calls", ())]
-    return Group(words(f"{message['role']} {message['id']}", "bold"), plain(message["content"]), *calls)
+    return Group(words(f"{message['role']} {message['id']}", "bold"), verbatim(message["content"]), *calls)
 
 
 def _messages_in(file: Path) -> list[Any]:

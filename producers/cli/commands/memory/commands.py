@@ -10,7 +10,7 @@ from rich.console import Group
 from kledger.contract.words import ItemFilter, MemoryConcern, MemoryLayer, ProjectRole
 from producers.cli import reading
 from producers.cli.commands.memory import held
-from producers.cli.screen import Rows, facts, plain, short_time, snippet, table, words
+from producers.cli.screen import Rows, facts, plain, short_time, snippet, table, verbatim, words
 from producers.cli.session import KNOWLEDGE, Answer, Session, as_caller
 
 Layer = Annotated[MemoryLayer, typer.Option(help="How it is remembered.")]
@@ -163,7 +163,7 @@ def show(session: Session, item_id: reading.ItemId, as_of: reading.AsOf = None) 
         ("scopes", f"{', '.join(found['scopes'])} ({found['visibility']})"),
     ]
     rows += [(name, plain(str(found[name]))) for name in ("category", "trigger", "expires_at") if found.get(name)]
-    return Answer(found, Group(facts(*rows), "", plain(found["content"])))
+    return Answer(found, Group(facts(*rows), "", verbatim(found["content"])))
 
 
 def confirm(

@@ -8,7 +8,7 @@ import typer
 from rich.console import Group
 
 from producers.cli import reading
-from producers.cli.screen import counted, facts, plain, short_time, snippet, table, words
+from producers.cli.screen import counted, facts, plain, short_time, snippet, table, verbatim, words
 from producers.cli.session import KNOWLEDGE, Answer, Session, as_caller
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ def startup(
         record=record,
         language=language,
     )
-    return Answer(answer, plain(answer["prompt"]) or "nothing is known yet that this caller may see")
+    return Answer(answer, verbatim(answer["prompt"] or "nothing is known yet that this caller may see"))
 
 
 def recall(
@@ -98,7 +98,7 @@ def recall(
     summary = f"{said}intent {answer['intent']}, {counted(answer['count'], 'result')}"
     if not answer["results"]:
         return Answer(answer, summary)
-    return Answer(answer, Group(plain(answer["text"]), "", reasons, summary))
+    return Answer(answer, Group(verbatim(answer["text"]), "", reasons, summary))
 
 
 def focus(
@@ -119,7 +119,7 @@ def focus(
     answer = session.ledger.within(trace_id=trace, message_id=message).focus(
         goal_id, description, top_k=top_k, min_score=min_score, min_match=min_match, language=language
     )
-    return Answer(answer, Group(words(answer["title"], "bold"), plain(answer["output"])))
+    return Answer(answer, Group(words(answer["title"], "bold"), verbatim(answer["output"])))
 
 
 def goal(
@@ -141,7 +141,7 @@ def goal(
         ("trace", state["trace_id"] or "not stated"),
     )
     rest = [f"{state['left_out']} more were closed, retired or erased since"] if state["left_out"] else []
-    return Answer(state, Group(shown, "", plain(state["section"]), *rest))
+    return Answer(state, Group(shown, "", verbatim(state["section"]), *rest))
 
 
 def goals(
@@ -182,7 +182,7 @@ def prompt(
     """
     if name is not None:
         document = session.ledger.prompt(name, language=language)
-        return Answer(document, plain(document["text"]).rstrip())
+        return Answer(document, verbatim(document["text"].rstrip()))
     listed = session.ledger.prompts(language=language)
     rows = table("name", "languages", "what for", whole=("name",))
     for each in listed:

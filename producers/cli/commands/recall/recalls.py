@@ -9,7 +9,7 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from producers.cli import reading
-from producers.cli.screen import counted, facts, plain, short_time, snippet, table
+from producers.cli.screen import counted, facts, plain, short_time, snippet, table, verbatim
 from producers.cli.session import KNOWLEDGE, Answer, Session, as_caller
 
 if TYPE_CHECKING:
@@ -117,7 +117,7 @@ def _item(each: ServedItem) -> Group:
         now += f", {each['status_now']}"
     match = "" if each["match"] is None else f" · match {each['match']:.2f}"
     head = Text.assemble(f"{each['rank']}  ", (plain(each["task"]), "bold"), ("  " + plain(each["id"]), "cyan"))
-    return Group(head, f"version {each['item_version']}{now}{match}", plain(each["content"]), "")
+    return Group(head, f"version {each['item_version']}{now}{match}", verbatim(each["content"]), "")
 
 
 app = typer.Typer()
