@@ -15,6 +15,7 @@ from types import NoneType, SimpleNamespace, UnionType
 from typing import Any, Concatenate, Literal, ParamSpec, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from kledger.contract.errors import InvalidPayload
+from kledger.contract.other_names import told_otherwise
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -36,10 +37,13 @@ def refusing_slips(
     @functools.wraps(function)
     async def checked(wire: W, /, *args: P.args, **kwargs: P.kwargs) -> R:
         signature, checks = rules()
-        if checks:
-            for name, value in signature.bind(wire, *args, **kwargs).arguments.items():
-                if value is not None and name in checks:
-                    checks[name](name, value)
+        try:
+            given = signature.bind(wire, *args, **kwargs).arguments
+        except TypeError as error:
+            raise told_otherwise(error, function.__name__, tuple(signature.parameters)[1:]) from None
+        for name, value in given.items():
+            if value is not None and name in checks:
+                checks[name](name, value)
         try:
             return await function(wire, *args, **kwargs)
         except UnicodeEncodeError as error:  # an address, a header or a form of it, where a body says it itself

@@ -25,6 +25,7 @@ from kledger.client.sessions import SessionEndpoints, SessionListEndpoints
 from kledger.client.sharing import SharingEndpoints
 from kledger.client.slims import SlimEndpoints
 from kledger.client.wire import Wire
+from kledger.contract.other_names import called_otherwise
 
 if TYPE_CHECKING:
     from kledger.client.tools.clients import AsyncTools, SyncTools
@@ -46,6 +47,9 @@ class LedgerEndpoints(
     RefusedEndpoints,
 ):
     """What a client asks of a node itself, beside its `profiles`, `resources`, `documents`, `recalls` and `tools`."""
+
+    if not TYPE_CHECKING:  # to a checker a name that is not there is an error already
+        __getattr__ = called_otherwise
 
 
 class AsyncProfiles(AsyncFace, ProfileEndpoints):

@@ -55,6 +55,8 @@ def check_name(kind: str, name: str) -> str:
     `user:user:mei`, another person than meant, for good. The log takes such an entity, and so does whoever names it
     whole.
     """
+    if not isinstance(name, str):
+        raise IllegalScope(f"the {kind} is {name!r}, and a text is meant: write {str(name)!r}", errors=[])
     require_somebody(f"the {kind}", name)
     stated, colon, rest = name.partition(":")
     other = stated.strip().lower()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import math
+import re
 from collections.abc import Callable, Iterator
 from types import UnionType
 from typing import Any, Literal, Union, get_args, get_origin
@@ -18,7 +19,8 @@ from kledger.client.profiles import ProfileEndpoints
 from kledger.client.recall import RecordedRecallEndpoints
 from kledger.client.resources import ResourceEndpoints
 from kledger.client.tools.endpoints import ToolEndpoints
-from kledger.contract.errors import InvalidPayload
+from kledger.contract import other_names
+from kledger.contract.errors import IllegalScope, InvalidPayload
 from tests.doors.scripted_node import ScriptedNode, scripted_node
 
 FAMILIES: dict[type, Callable[[Any], Any]] = {
@@ -153,3 +155,41 @@ def test_what_a_slip_would_have_kept_is_named_with_what_to_write(node: ScriptedN
     assert verdict.value.message == "verdict is 'good': write helpful or harmful"
     assert scopes.value.message == "scopes is a text, and a list is meant: write ['team:web']"
     assert node.asked == []
+
+
+@pytest.mark.parametrize("client", [LedgerClient, AsyncLedgerClient])
+def test_a_method_of_another_library_is_answered_with_the_one_that_is_here(client: type) -> None:
+    for name, here in (("add", "remember"), ("update", "revise"), ("delete", "retire"), ("subscribe", "changes")):
+        with pytest.raises(AttributeError, match=f"{client.__name__}.*{name}.*here it is {here}"):
+            getattr(client("http://127.0.0.1:1"), name)
+        assert hasattr(client, here)
+    with pytest.raises(AttributeError, match=r"no attribute 'nothing_like_it'$"):
+        client("http://127.0.0.1:1").nothing_like_it  # noqa: B018
+
+
+def test_every_name_that_an_answer_gives_is_there() -> None:
+    for other, here in other_names._METHODS.items():
+        assert not hasattr(LedgerClient, other), other
+        methods = [word for word in re.findall(r"[a-z_]+", here) if hasattr(LedgerClient, word)]
+        assert methods or "kledger export-tree" in here, here
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (
+            {"user_id": "ann"},
+            r"search\(\) got .* argument 'user_id'; here it is acting_as\(user=…\)",
+        ),
+        ({"limit": 3}, "here it is top_k"),
+        ({"bogus": 3}, "'bogus'; it takes query, "),
+    ],
+)
+def test_an_argument_that_is_none_is_told_those_that_there_are(given: dict[str, Any], said: str) -> None:
+    with LedgerClient("http://127.0.0.1:1") as ledger, pytest.raises(TypeError, match=said):
+        ledger.search("q", **given)
+
+
+def test_a_name_that_is_no_text_is_refused_as_one() -> None:
+    with LedgerClient("http://127.0.0.1:1") as ledger, pytest.raises(IllegalScope, match="the user is 3, and a text"):
+        ledger.acting_as(user=3)  # type: ignore[arg-type]
