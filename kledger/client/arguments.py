@@ -14,8 +14,8 @@ from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from types import NoneType, SimpleNamespace, UnionType
 from typing import Any, Concatenate, Literal, ParamSpec, TypeVar, Union, get_args, get_origin, get_type_hints
 
+from kledger.client.slips.other_names import told_otherwise
 from kledger.contract.errors import InvalidPayload
-from kledger.contract.other_names import told_otherwise
 
 P = ParamSpec("P")
 R = TypeVar("R")

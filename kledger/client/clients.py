@@ -24,8 +24,8 @@ from kledger.client.searchable import SearchableEndpoints
 from kledger.client.sessions import SessionEndpoints, SessionListEndpoints
 from kledger.client.sharing import SharingEndpoints
 from kledger.client.slims import SlimEndpoints
+from kledger.client.slips.other_names import called_otherwise
 from kledger.client.wire import Wire
-from kledger.contract.other_names import called_otherwise
 
 if TYPE_CHECKING:
     from kledger.client.tools.clients import AsyncTools, SyncTools

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import dataclasses
 import time
 from collections.abc import Callable
 from functools import partial
@@ -78,10 +77,10 @@ async def test_a_retried_append_with_an_expectation_is_a_duplicate_not_a_conflic
 ) -> None:
     event = new_saved("item-1", expects=0)
     first = await ledger.append(event)
-    assert await ledger.append(event) == dataclasses.replace(first, duplicate=True)
+    assert await ledger.append(event) == first._replace(duplicate=True)
     for _ in range(3):  # even when the history has moved on since
         await ledger.append(new_saved("item-1"))
-    assert await ledger.append(event) == dataclasses.replace(first, duplicate=True)
+    assert await ledger.append(event) == first._replace(duplicate=True)
     assert (await ledger.head()).position == 4
 
 
@@ -139,7 +138,7 @@ async def test_2500_events_are_kept_in_order_and_a_retry_keeps_none_twice(ledger
         (n, event.id, False) for n, event in enumerate(events, 1)
     ]
     again = await ledger.append_many(events)
-    assert again == [dataclasses.replace(a, duplicate=True) for a in first]
+    assert again == [a._replace(duplicate=True) for a in first]
     assert ids(await everything(ledger)) == [event.id for event in events]
 
 
@@ -262,7 +261,7 @@ async def test_any_id_is_legal_and_its_history_is_its_own(ledger: Ledger, new_sa
     assert (first.position, second.position) == (2, 3)
     assert await ledger.last_position_of("default", "knowledge", entity_id) == 3
     again = await ledger.append(new_saved(entity_id, id=f"id of {entity_id}!", expects=0))
-    assert again == dataclasses.replace(first, duplicate=True)
+    assert again == first._replace(duplicate=True)
     assert [parse_subject(e.subject).entity_id for e in await everything(ledger, 2)] == [entity_id] * 2
 
 

@@ -18,8 +18,8 @@ from kledger.client.faces import Endpoint
 from kledger.client.profiles import ProfileEndpoints
 from kledger.client.recall import RecordedRecallEndpoints
 from kledger.client.resources import ResourceEndpoints
+from kledger.client.slips import other_names
 from kledger.client.tools.endpoints import ToolEndpoints
-from kledger.contract import other_names
 from kledger.contract.errors import IllegalScope, InvalidPayload
 from tests.doors.scripted_node import ScriptedNode, scripted_node
 
