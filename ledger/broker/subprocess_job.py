@@ -17,6 +17,7 @@ import orjson
 from kledger.contract.errors import LedgerError, ServiceFailed
 from ledger.broker.access import BrokerAccess, Role
 from ledger.event import JsonObject
+from ledger.runtime import numpy_threads
 from ledger.runtime.gc_tuning import collect_seldom
 from ledger.runtime.logs import log_to_stderr
 from ledger.runtime.no_room import no_room
@@ -31,7 +32,6 @@ _MALLOC = {"MALLOC_MMAP_THRESHOLD_": str(1024 * 1024)}
 # Arrow's own default keeps a quarter more memory of a rebuild; the pages of it that are touched first cost as much as
 # reading does. Arrow falls back, and says so, where it was built without.
 _ARROW = {"ARROW_DEFAULT_MEMORY_POOL": "jemalloc"} if sys.platform == "linux" else {}
-_NUMPY = {"OPENBLAS_NUM_THREADS": "1"}  # a job has one core beside the node, and idle threads of OpenBLAS spin
 
 Progress = Callable[[int, int, float], None]
 """Called with the number done, the total, and the rate per second."""
@@ -45,7 +45,7 @@ async def in_own_process(module: str, order: JsonObject, progress: Progress) -> 
     Raises the LedgerError that ended the work, with its details, and ServiceFailed when there was no answer at all.
     """
     pipe = asyncio.subprocess.PIPE
-    environment = _MALLOC | _ARROW | _NUMPY | child_environment()
+    environment = _MALLOC | _ARROW | numpy_threads.ONE | child_environment()
     process = await asyncio.create_subprocess_exec(
         sys.executable,
         "-m",

@@ -11,6 +11,7 @@ import typer
 from kledger.contract.errors import LedgerError
 from kledger.contract.words import NodeRole
 from ledger.runtime.gc_tuning import collect_seldom
+from ledger.runtime.numpy_threads import compute_on_one_thread
 from ledger.runtime.plain_structlog import load_structlog
 from producers.cli.encoding import plain
 from producers.cli.session import FAILED, NODE
@@ -71,6 +72,7 @@ def up(
         raise typer.Exit(FAILED) from error
     collect_seldom()  # while modules load as well: as often as by default it takes a fifth of the start
     load_structlog()
+    compute_on_one_thread()
     from producers.node.compose import NodeSettings, run
 
     options: dict[str, Any] = {"data": data, "http": http, "nats": nats, "qdrant": qdrant, "replicas": replicas}
