@@ -1,4 +1,4 @@
-"""One thread for numpy's algebra, which computes little here: idle threads of OpenBLAS spin, for 0.3 s as a node starts."""
+"""One thread for numpy's algebra, of which there is little here: idle threads of OpenBLAS spin, 0.3 s of a start."""
 
 from __future__ import annotations
 
