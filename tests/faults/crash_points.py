@@ -186,7 +186,7 @@ def _in_the_archive(points: _Points) -> None:
     points.around(writing, "write_columns", before="full.columns")
     points.around(SegmentWriter, "close", before="events.begun", after="events.file")
     points.around(events, "write_manifest", after="events.signed")
-    points.around(segments, "_sync", after="synced")
+    points.around(segments, "sync", after="synced")
     points.around(writing, "write_events", after="events.written")
     points.around(columns, "write_manifest", before="columns.files", after="columns.signed")
     points.around(writing, "write_columns", before="columns.begun", after="columns.written")

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import os
 import random
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from projections.engine import batch
-from tests.faults.harness.campaign import Life, Tally, run
+from tests.faults.harness.campaign import INJECT, Life, Tally, run
 from tests.faults.harness.checks import broken_promises
 from tests.faults.harness.points import campaign, every_point
+from tests.journeys.running_node import ROOT
 
 SEED = 7
 POINTS = 6
@@ -54,3 +58,14 @@ def test_a_campaign_takes_every_step_with_every_victim_before_any_comes_again() 
     steps = {(point.name, point.victim) for point in whole}
     assert {(p.name, p.victim) for p in campaign(len(whole), random.Random(2))} == steps
     assert list(campaign(250, random.Random(3))) == list(campaign(250, random.Random(3)))
+
+
+@pytest.mark.parametrize("module", ["producers.cli.main", "projections.archive.process", "projections.vectors.process"])
+def test_every_point_of_a_process_is_around_something_that_is_there(module: str, tmp_path: Path) -> None:
+    """Python starts without the points where putting one in place fails: nobody would be killed there."""
+    environment = {**os.environ, "PYTHONPATH": str(INJECT), "FAULT_ROOT": str(ROOT), "FAULT_ARMED": str(tmp_path)}
+    environment |= {"FAULT_DATA": str(tmp_path), "FAULT_SEED": "1"}
+    started = subprocess.run(
+        [sys.executable, "-c", "", module], env=environment, capture_output=True, text=True, check=True
+    )
+    assert "Error in sitecustomize" not in started.stderr

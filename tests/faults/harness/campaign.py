@@ -90,6 +90,7 @@ class Life:
                 "FAULT_DATA": str(self.data),
                 "FAULT_POISON": str(self.active),
                 "KLEDGER_ARCHIVE_EVENTS": str(ARCHIVE_EVENTS),
+                "KLEDGER_LIMIT_ANALYST_SECONDS": "600",  # of the digests, on a machine that is busy
                 "KLEDGER_MASTER_KEY": MASTER_KEY,
                 "FAULT_SEED": str(self._chance.randrange(2**32)),
             }
