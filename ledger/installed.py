@@ -15,3 +15,11 @@ def version(package: str) -> str:
     Raises `PackageNotFoundError` where there is none of that name.
     """
     return metadata.version(package)
+
+
+def product_version() -> str:
+    """The product's own; a text that says so where it runs without being installed."""
+    try:
+        return version(PRODUCT)
+    except metadata.PackageNotFoundError:
+        return "not installed"

@@ -26,13 +26,16 @@ class BatchEncoder:
         Raises PayloadTooLarge, IllegalSubject.
         """
         room = min(_AT_ONCE, MAX_MESSAGES - self._count)
-        messages = (self._left or publications(list(islice(self._events, room)), self._max_payload)) if room else []
+        if not room:
+            self._count = self._size = 0
+            return []
+        messages = self._left or publications(list(islice(self._events, room)), self._max_payload)
         size = self._size + sum([len(message.body) for message in messages])
         fitting = len(messages)
         while size > MAX_BYTES and (fitting > 1 or self._count):  # one that is alone is the broker's to refuse
             fitting -= 1
             size -= len(messages[fitting].body)
-        piece, self._left = messages[:fitting], messages[fitting:] if room else self._left
+        piece, self._left = messages[:fitting], messages[fitting:]
         self._count, self._size = (self._count + fitting, size) if piece else (0, 0)
         return piece
 

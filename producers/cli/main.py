@@ -30,7 +30,7 @@ app = typer.Typer(
 
 def _print_version(requested: bool) -> None:
     if requested:
-        from producers.cli.commands.admin import product_version
+        from ledger.installed import product_version
 
         typer.echo(f"kledger {product_version()}")
         raise typer.Exit

@@ -80,17 +80,20 @@ def test_the_client_loads_what_it_sends_with_and_neither_models_nor_anything_of_
     assert loaded & {*NOT_BY_THE_CLIENT} == set()
 
 
-def test_the_help_of_all_commands_loads_no_file_of_a_command_and_no_library_for_terminals() -> None:
-    code = "import sys\nsys.argv = ['kledger', '--help']\nfrom producers.cli.main import main\n"
-    code += "try:\n    main()\nexcept SystemExit:\n    pass"
-    loaded = loaded_by(code)
-    assert loaded & {*NOT_BY_HELP, "rich", *(f"producers.cli.commands.{file}" for file, _ in FILES)} == set()
+def loaded_by_command(*words: str) -> set[str]:
+    """What the command has loaded when it ends."""
+    code = f"import sys\nsys.argv = {['kledger', *words]!r}\nfrom producers.cli.main import main\n"
+    return loaded_by(f"{code}try:\n    main()\nexcept SystemExit:\n    pass")
+
+
+def test_the_help_of_all_commands_and_the_version_load_no_file_of_a_command_and_no_library_for_terminals() -> None:
+    files = {f"producers.cli.commands.{file}" for file, _ in FILES}
+    for asked in ("--help", "--version"):
+        assert loaded_by_command(asked) & {*NOT_BY_HELP, "rich", *files} == set(), asked
 
 
 def test_the_help_of_a_command_draws_nothing() -> None:
-    code = "import sys\nsys.argv = ['kledger', 'search', '--help']\nfrom producers.cli.main import main\n"
-    code += "try:\n    main()\nexcept SystemExit:\n    pass"
-    assert loaded_by(code) & {"typer.rich_utils", "rich.markdown", "httpx"} == set()
+    assert loaded_by_command("search", "--help") & {"typer.rich_utils", "rich.markdown", "httpx"} == set()
 
 
 def test_a_command_loads_its_own_file_alone() -> None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.console import Group, RenderableType
 
+from ledger.installed import product_version
 from producers.cli import reading
 from producers.cli.certificates import compared_certificates
 from producers.cli.encoding import plain_json
@@ -258,18 +259,6 @@ def show_version(_session: Session) -> Answer:
     product = product_version()
     document = {"product": product, "python": platform.python_version()}
     return Answer(document, f"knowledge-ledger {product}, python {document['python']}")
-
-
-def product_version() -> str:
-    """The version that is installed."""
-    from importlib.metadata import PackageNotFoundError
-
-    from ledger.installed import PRODUCT, version
-
-    try:
-        return version(PRODUCT)
-    except PackageNotFoundError:
-        return "not installed"
 
 
 def run_job(session: Session, kind: StartableJob, **arguments: Any) -> dict[str, Any]:
