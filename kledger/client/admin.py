@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -129,19 +129,22 @@ async def wait_job(
 ) -> Job:
     """Look at a job until it is done, and return it with its `result`.
 
-    `on_progress` is called after every look (in the sync face: on the client's own thread). Raises the
-    error that the job failed with, TimeoutError after `timeout` seconds; the job itself goes on then.
+    `on_progress` is called after every look. Raises the error that the job failed with, TimeoutError when it is not
+    done at a look `timeout` seconds later; the job itself goes on then.
     """
-    async with asyncio.timeout(timeout):
-        for pause in pauses():
-            seen = await job(wire, id)
-            if on_progress is not None:
-                on_progress(seen)
-            if seen["state"] == "failed":
-                raise error_of(seen["error"] or {"message": f"the {seen['kind']} job {id} failed"})
-            if seen["state"] == "done":
-                return seen
-            await asyncio.sleep(pause)
+    until = None if timeout is None else time.monotonic() + timeout
+    for pause in pauses():
+        seen = await job(wire, id)
+        if on_progress is not None:
+            on_progress(seen)
+        if seen["state"] == "failed":
+            raise error_of(seen["error"] or {"message": f"the {seen['kind']} job {id} failed"})
+        if seen["state"] == "done":
+            return seen
+        left = pause if until is None else until - time.monotonic()
+        if left <= 0:
+            raise TimeoutError(f"the {seen['kind']} job {id} is not done after {timeout:g} s")
+        await wire.connection.carrier.pause(min(pause, left))
     raise AssertionError("the pauses do not end")
 
 

@@ -10,7 +10,7 @@ from kledger.client.admin import AdminEndpoints, RefusedEndpoints
 from kledger.client.connection import DEFAULT_URL, Connection
 from kledger.client.documents import DocumentEndpoints
 from kledger.client.evolutions import EvolutionEndpoints
-from kledger.client.faces import AsyncFace, Portal, SyncFace
+from kledger.client.faces import AsyncFace, Runner, SyncFace
 from kledger.client.knowledge import KnowledgeEndpoints
 from kledger.client.memory import MemoryEndpoints
 from kledger.client.overview.bulk import BulkEndpoints
@@ -25,6 +25,8 @@ from kledger.client.sessions import SessionEndpoints, SessionListEndpoints
 from kledger.client.sharing import SharingEndpoints
 from kledger.client.slims import SlimEndpoints
 from kledger.client.slips.other_names import called_otherwise
+from kledger.client.transport.nearby import is_reached_plainly
+from kledger.client.transport.waiting import OnTheCallersThread
 from kledger.client.wire import Wire
 
 if TYPE_CHECKING:
@@ -164,6 +166,14 @@ class AsyncLedgerClient(AsyncItems, LedgerEndpoints):
         await self.aclose()
 
 
+def _runner(connection: Connection) -> Runner:
+    if connection.blocking:
+        return OnTheCallersThread()
+    from kledger.client.transport.portal import Portal  # with asyncio, which takes longer to load than the client
+
+    return Portal()
+
+
 class LedgerClient(SyncItems, LedgerEndpoints):
     """The same for callers that do not await; safe to share between threads.
 
@@ -180,45 +190,45 @@ class LedgerClient(SyncItems, LedgerEndpoints):
         token: str | None = None,
         retry_for: float | None = None,
     ) -> None:
-        super().__init__(
-            Wire(Connection(url, timeout, retries, read_your_writes, token, retry_for=retry_for)), Portal()
-        )
+        connection = Connection(url, timeout, retries, read_your_writes, token, retry_for=retry_for)
+        connection.blocking = is_reached_plainly(connection.address)
+        super().__init__(Wire(connection), _runner(connection))
 
     @property
     def profiles(self) -> SyncProfiles:
         """The two profiles of the acting user: what is remembered of them, `user` and `work`."""
-        return SyncProfiles(self._wire, self._portal)
+        return SyncProfiles(self._wire, self._runner)
 
     @property
     def resources(self) -> SyncResources:
         """What knowledge refers to: code, credentials, cookies."""
-        return SyncResources(self._wire, self._portal)
+        return SyncResources(self._wire, self._runner)
 
     @property
     def documents(self) -> SyncDocuments:
         """Documents, each of whose chunks is an item."""
-        return SyncDocuments(self._wire, self._portal)
+        return SyncDocuments(self._wire, self._runner)
 
     @property
     def recalls(self) -> SyncRecalls:
         """What was served before, to whom, and what it said."""
-        return SyncRecalls(self._wire, self._portal)
+        return SyncRecalls(self._wire, self._runner)
 
     def session(self, session_id: str) -> SyncSession:
         """One session of the caller's: what is said in it, and what of that fits a model's window."""
-        return SyncSession(replace(self._wire, session_id=session_id), self._portal)
+        return SyncSession(replace(self._wire, session_id=session_id), self._runner)
 
     @property
     def tools(self) -> SyncTools:
         """The tools of an agent."""
         from kledger.client.tools.clients import SyncTools
 
-        return SyncTools(self._wire, self._portal)
+        return SyncTools(self._wire, self._runner)
 
     def close(self) -> None:
         """Close the connection, for every client derived from this one as well."""
-        self._portal.run(self._wire.connection.close())
-        self._portal.close()
+        self._runner.run(self._wire.connection.close())
+        self._runner.close()
 
     def __enter__(self) -> Self:
         return self

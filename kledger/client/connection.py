@@ -7,7 +7,6 @@ a restart of the node is waited out. It remembers the highest position that it w
 
 from __future__ import annotations
 
-import asyncio
 import math
 import os
 import random
@@ -20,10 +19,21 @@ from itertools import count
 from typing import Any
 from urllib.parse import urlsplit
 
-import httpx
 import orjson
 
 from kledger.client.refusals import error_of_body
+from kledger.client.transport.exchange import (
+    ConnectionBroken,
+    ConnectionTimedOut,
+    NoReply,
+    NoSuchAddress,
+    NotConnected,
+    Reply,
+    ReplyTimedOut,
+    Request,
+    Transport,
+)
+from kledger.client.transport.nearby import LOOPBACK
 from kledger.contract.addresses import is_http_address
 from kledger.contract.errors import (
     BrokerUnavailable,
@@ -44,9 +54,6 @@ LONGEST_PAUSE = 2.0
 LONGEST_WAIT = 30.0  # what a node may ask for before the next try
 TOKEN_VARIABLE = "KLEDGER_TOKEN"
 
-_LOOPBACK = ("127.0.0.1", "::1", "localhost")
-_BROKEN = (httpx.NetworkError, httpx.RemoteProtocolError)
-
 
 @dataclass
 class Connection:
@@ -60,7 +67,8 @@ class Connection:
     written: int = 0  # the highest position acknowledged through this connection, 0 before any
     retry_for: float | None = None  # seconds; None: KLEDGER_RETRY_FOR, else RETRY_FOR once something has answered
     answered: bool = False  # a node has answered here before
-    http: httpx.AsyncClient | None = field(default=None, repr=False)  # None: one of its own, when first needed
+    transport: Transport | None = field(default=None, repr=False)  # None: one of its own, when first needed
+    blocking: bool = False  # its own is over sockets, in which the caller's thread waits
     waits: Callable[[str], None] | None = field(default=None, repr=False)  # told once, before it first tries again
 
     def __post_init__(self) -> None:
@@ -72,19 +80,22 @@ class Connection:
         self.token = token_of(self.token)
         self.retry_for = patience_of(self.retry_for)
 
-    def _client(self) -> httpx.AsyncClient:
-        if self.http is None:
-            parts = urlsplit(self.address)
-            self.http = httpx.AsyncClient(
-                base_url=self.address.rstrip("/"),
-                headers={"Authorization": f"Bearer {self.token}"} if self.token else {},
-                timeout=httpx.Timeout(self.timeout, connect=self._connect_timeout()),
-                # A proxy cannot reach the caller's own loopback, whatever the environment says.
-                trust_env=parts.hostname not in _LOOPBACK,
-                # Reading the certificate store takes longer than a whole search: only where it is used.
-                verify=parts.scheme == "https",
-            )
-        return self.http
+    @property
+    def carrier(self) -> Transport:
+        """What carries its requests."""
+        if self.transport is None:
+            self.transport = self._opened()
+        return self.transport
+
+    def _opened(self) -> Transport:
+        times = {"timeout": self.timeout, "connect": self._connect_timeout()}
+        if self.blocking:  # a program needs one of the two, and httpx takes longer to load than all the rest
+            from kledger.client.transport.over_sockets import SocketTransport
+
+            return SocketTransport(self.address, self.token, **times)
+        from kledger.client.transport.over_httpx import HttpxTransport
+
+        return HttpxTransport(self.address, self.token, **times)
 
     def saw(self, position: object) -> None:
         """Remember a position that a write was acknowledged at."""
@@ -101,7 +112,7 @@ class Connection:
         body: object = None,
         repeatable: bool,
         also: int | None = None,
-    ) -> httpx.Response:
+    ) -> Reply:
         """Send one request and return its answer below 400 (or with the status `also`).
 
         Raises NodeUnreachable when nothing answers, InvalidPayload for what no address can hold, else the exception of
@@ -115,29 +126,29 @@ class Connection:
         for attempt in count():
             failure: Exception
             try:
-                answer = await self._client().request(method, path, params=dict(params), headers=sent, content=content)
-            except httpx.ConnectTimeout as error:
+                answer = await self.carrier.exchange(Request(method, path, params, sent, content))
+            except ConnectionTimedOut as error:
                 failure = self._unreachable(f"no connection within {self._connect_timeout():g} s", error)
                 again = True  # it was surely not handled
-            except httpx.TimeoutException as error:
+            except ReplyTimedOut as error:
                 failure = self._unreachable(f"no answer within {self.timeout:g} s", error)
                 again = False
-            except _BROKEN as error:
+            except ConnectionBroken as error:
                 wrong = None if self.answered else _wrong_address(error, self.address)
-                failure = self._unreachable(str(error) or type(error).__name__, error, wrong)
+                failure = self._unreachable(str(error), error, wrong)
                 # Without a connection it was surely not handled. Who states a time waits for a name as well, as for
                 # that of a container that is about to start.
-                again = repeatable or isinstance(error, httpx.ConnectError)
+                again = repeatable or isinstance(error, NotConnected)
                 again = again and (wrong is None or self.retry_for is not None)
-            except httpx.InvalidURL as error:
+            except NoSuchAddress as error:
                 raise InvalidPayload(f"{path[:100]!r} cannot be asked for ({error}): an id may be too long") from error
-            except httpx.HTTPError as error:
-                raise self._unreachable(str(error) or type(error).__name__, error) from error
+            except NoReply as error:
+                raise self._unreachable(str(error), error) from error
             else:
                 self.answered = True
-                if answer.status_code < 400 or answer.status_code == also:
+                if answer.status < 400 or answer.status == also:
                     return answer
-                failure = error_of_body(answer.status_code, answer.content, str(answer.url))
+                failure = error_of_body(answer.status, answer.content, answer.url)
                 # What came too soon was not looked at: sending it later repeats nothing.
                 again = isinstance(failure, RateLimited) or (repeatable and _passes(failure))
             pause = max(_pause(attempt), _asked_to_wait(failure))
@@ -146,7 +157,7 @@ class Connection:
             if self.waits is not None:
                 told, self.waits = self.waits, None
                 told(f"{failure.message.partition(';')[0]}; trying for {self._patience():g} seconds")
-            await asyncio.sleep(pause)
+            await self.carrier.pause(pause)
         raise AssertionError("the loop above returns or raises")
 
     def _connect_timeout(self) -> float:
@@ -168,9 +179,9 @@ class Connection:
 
     async def close(self) -> None:
         """Close the sockets; a later request opens new ones."""
-        http, self.http = self.http, None
-        if http is not None:
-            await http.aclose()
+        transport, self.transport = self.transport, None
+        if transport is not None:
+            await transport.close()
 
 
 def _causes(error: BaseException | None) -> Iterator[BaseException]:
@@ -195,7 +206,7 @@ def _wrong_address(error: Exception, address: str) -> str | None:
 def _to_start(address: str) -> str:
     """How to start a node at the address, or what to check where that is another machine's."""
     parts = urlsplit(address)
-    if parts.hostname not in _LOOPBACK:
+    if parts.hostname not in LOOPBACK:
         return "check the address, or start one with: kledger up, on that machine"
     if parts.port is None:
         return f"an address has a port, as {DEFAULT_URL} has; start one with: kledger up"

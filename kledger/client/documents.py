@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import base64
 from collections.abc import Sequence
 from pathlib import Path
@@ -41,7 +40,7 @@ async def ingest(
     """
     if file is not None:
         path = Path(file)
-        content, name = await asyncio.to_thread(path.read_bytes), name or path.name
+        content, name = await wire.connection.carrier.beside(path.read_bytes), name or path.name
     said = {
         "id": id,
         "title": title,

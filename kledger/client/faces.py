@@ -1,20 +1,19 @@
 """The asynchronous and the synchronous face of one endpoint.
 
 An endpoint is written once, as an async function whose first argument is the wire. `Endpoint` binds it to a
-client: on the async face the call gives the coroutine, on the sync face it gives the result, computed on an
-event loop that the client runs on a thread of its own (so it also works inside a running loop: a notebook).
+client: on the async face the call gives the coroutine, on the sync face it gives the result, also inside a running
+loop, as in a notebook. Where the connection is over sockets, the caller's thread computes it and waits; else it is
+computed on an event loop that the client runs on a thread of its own.
 """
 
 from __future__ import annotations
 
-import asyncio
 import copy
 import functools
-import threading
 from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import replace
 from types import MethodType
-from typing import Any, Concatenate, Generic, ParamSpec, Self, TypeVar, overload
+from typing import Any, Concatenate, Generic, ParamSpec, Protocol, Self, TypeVar, overload
 
 from kledger.client.arguments import refusing_slips, require_list
 from kledger.client.wire import Lineage, Wire
@@ -103,12 +102,22 @@ class AsyncFace(_Face):
     """Calls are awaited."""
 
 
+class Runner(Protocol):
+    """Runs coroutines for callers that do not await."""
+
+    def run(self, work: Coroutine[Any, Any, R]) -> R:
+        """Run `work` to its end and return what it returns."""
+
+    def close(self) -> None:
+        """End what it has started."""
+
+
 class SyncFace(_Face):
     """Calls return their result."""
 
-    def __init__(self, wire: Wire, portal: Portal) -> None:
+    def __init__(self, wire: Wire, runner: Runner) -> None:
         super().__init__(wire)
-        self._portal = portal
+        self._runner = runner
 
 
 class Endpoint(Generic[P, R]):
@@ -132,43 +141,5 @@ class Endpoint(Generic[P, R]):
         bound = MethodType(self._checked, face._wire)
         if isinstance(face, AsyncFace):
             return bound
-        portal = face._portal
-        return functools.wraps(bound)(lambda *args, **kwargs: portal.run(bound(*args, **kwargs)))
-
-
-class Portal:
-    """An event loop on a thread of its own, started with the first call."""
-
-    def __init__(self) -> None:
-        self._loop: asyncio.AbstractEventLoop | None = None
-        self._starting = threading.Lock()
-
-    def run(self, work: Coroutine[Any, Any, R]) -> R:
-        """Run `work` to its end and return what it returns; an interrupt cancels it."""
-        future = asyncio.run_coroutine_threadsafe(work, self._running())
-        try:
-            return future.result()
-        except BaseException:
-            future.cancel()
-            raise
-
-    def _running(self) -> asyncio.AbstractEventLoop:
-        with self._starting:
-            if self._loop is None:
-                self._loop = asyncio.new_event_loop()
-                threading.Thread(target=_run_and_close, args=(self._loop,), daemon=True, name="kledger-client").start()
-            return self._loop
-
-    def close(self) -> None:
-        """Stop the loop; a later call starts a new one."""
-        with self._starting:
-            loop, self._loop = self._loop, None
-        if loop is not None:
-            loop.call_soon_threadsafe(loop.stop)
-
-
-def _run_and_close(loop: asyncio.AbstractEventLoop) -> None:
-    try:
-        loop.run_forever()
-    finally:
-        loop.close()
+        runner = face._runner
+        return functools.wraps(bound)(lambda *args, **kwargs: runner.run(bound(*args, **kwargs)))

@@ -11,6 +11,7 @@ from uuid import uuid4
 import orjson
 
 from kledger.client.connection import Connection
+from kledger.client.transport.exchange import POSITION
 from kledger.contract.errors import InvalidPayload
 from kledger.contract.lists import join_words
 from kledger.contract.scopes import ENTITY_TYPES, Caller
@@ -77,7 +78,7 @@ class Wire:
     def _seen(self) -> dict[str, str]:
         """What a question sees, or says that it does not: what this client wrote, through whichever node."""
         written = self.connection.written if self.connection.read_your_writes else 0
-        return {"X-Ledger-Position": str(written)} if written > self.at_least else {}
+        return {POSITION: str(written)} if written > self.at_least else {}
 
     async def read(
         self, path: str, params: Mapping[str, Any] | None = None, *, method: str = "GET", body: object = None
@@ -114,9 +115,8 @@ class Wire:
         document = orjson.loads(answer.content) if answer.content else None
         if isinstance(document, dict):
             self.connection.saw(document.get("position"))
-        header = answer.headers.get("X-Ledger-Position", "")
-        if header.isdecimal():
-            self.connection.saw(int(header))
+        if answer.position.isdecimal():
+            self.connection.saw(int(answer.position))
         return document
 
     async def order(self, path: str, body: object) -> Any:

@@ -18,6 +18,7 @@ from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from kledger.client.connection import Connection
+from kledger.client.transport.over_httpx import HttpxTransport
 from kledger.client.wire import Lineage, Wire
 from producers.access.principal import ADMITTED_KEY, SCOPE_KEY
 from producers.http.identity import LINEAGE, SEEN, caller_of, lineage_of, seen_by
@@ -104,7 +105,9 @@ class _Wires:
             client = httpx.AsyncClient(
                 transport=httpx.ASGITransport(self._inside), base_url=HERE, headers=headers, trust_env=False
             )
-            connection = self._connections[key] = Connection(HERE, token="", retries=3, http=client)
+            connection = self._connections[key] = Connection(
+                HERE, token="", retries=3, transport=HttpxTransport.over(client)
+            )
             if len(self._connections) > _REMEMBERED:
                 self._connections.popitem(last=False)  # nothing to close: it has no socket
         self._connections.move_to_end(key)

@@ -21,6 +21,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from kledger.client.clients import AsyncLedgerClient
 from kledger.client.connection import Connection
+from kledger.client.transport.over_httpx import HttpxTransport
 from kledger.client.wire import Wire
 from kledger.contract.errors import (
     InvalidPayload,
@@ -132,7 +133,9 @@ def _client_of(app: ASGIApp) -> Callable[[Caller, str], AsyncLedgerClient]:
     def client(caller: Caller, token: str) -> AsyncLedgerClient:
         headers = {"Authorization": f"Bearer {token}"} if token else {}
         http = httpx.AsyncClient(transport=transport, base_url=_INSIDE, headers=headers, trust_env=False, timeout=120)
-        return AsyncLedgerClient.over(Wire(Connection(_INSIDE, token="", retries=1, http=http), caller))
+        return AsyncLedgerClient.over(
+            Wire(Connection(_INSIDE, token="", retries=1, transport=HttpxTransport.over(http)), caller)
+        )
 
     return client
 

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from kledger import AsyncLedgerClient, LedgerClient
+from kledger.client.transport.over_httpx import HttpxTransport
 from tests.doors.http_door import ALICE, BOB, Door, http_door, refusal
 from tests.doors.scripted_node import scripted_node
 
@@ -103,7 +104,7 @@ async def test_both_faces_of_the_client_iterate_from_page_to_page(door: Door) ->
         await save(door, KNOWLEDGE, f"k-{number}", types=["plan" if number % 2 else "tool"])
         await save(door, RESOURCE, f"r/{number}")
     ledger = AsyncLedgerClient("http://127.0.0.1:8420")
-    ledger.wire.connection.http = door.client  # the door in this process, in place of a socket
+    ledger.wire.connection.transport = HttpxTransport.over(door.client)  # in place of a socket
     alice = ledger.acting_as(user="alice").seeing(await door.head())
     assert [item["id"] async for item in alice.iterate(page=2)] == [f"k-{number}" for number in range(6, -1, -1)]
     assert [item["id"] async for item in alice.iterate(page=3, types=["plan"])] == ["k-5", "k-3", "k-1"]

@@ -14,6 +14,7 @@ import pytest
 from kledger import AsyncLedgerClient, LedgerClient
 from kledger.client import connection
 from kledger.client.refusals import BY_CODE
+from kledger.client.transport.over_httpx import HttpxTransport
 from kledger.client.wire import Wire
 from kledger.contract.errors import (
     BrokerUnavailable,
@@ -198,7 +199,7 @@ async def test_an_address_at_which_nothing_will_answer_is_told_at_once(failure: 
 
     def client(**more: Any) -> AsyncLedgerClient:
         http = httpx.AsyncClient(base_url=url, transport=httpx.MockTransport(nothing))
-        return AsyncLedgerClient.over(Wire(connection.Connection(url, http=http, **more)))
+        return AsyncLedgerClient.over(Wire(connection.Connection(url, transport=HttpxTransport.over(http), **more)))
 
     async with client() as ledger:
         with pytest.raises(NodeUnreachable) as caught:
@@ -213,8 +214,10 @@ async def test_an_address_at_which_nothing_will_answer_is_told_at_once(failure: 
 
 
 async def test_an_address_that_takes_no_connection_is_given_up_in_seconds() -> None:
-    assert connection.Connection("http://127.0.0.1:1", timeout=600.0)._client().timeout.connect == 5.0
-    assert connection.Connection("http://127.0.0.1:1", timeout=0.5)._client().timeout.connect == 0.5
+    for timeout, expected in ((600.0, 5.0), (0.5, 0.5)):
+        carrier = connection.Connection("http://127.0.0.1:1", timeout=timeout).carrier
+        assert isinstance(carrier, HttpxTransport)
+        assert carrier.http.timeout.connect == expected
 
 
 @pytest.mark.parametrize(
@@ -232,7 +235,9 @@ async def test_where_nothing_answers_the_error_says_what_to_do_about_that_addres
         raise httpx.ConnectError("no") from ConnectionRefusedError()
 
     http = httpx.AsyncClient(base_url=url, transport=httpx.MockTransport(nothing))
-    async with AsyncLedgerClient.over(Wire(connection.Connection(url, retries=0, http=http))) as ledger:
+    async with AsyncLedgerClient.over(
+        Wire(connection.Connection(url, retries=0, transport=HttpxTransport.over(http)))
+    ) as ledger:
         with pytest.raises(NodeUnreachable) as caught:
             await ledger.get("k-1")
     assert caught.value.message == f"no node answers at {url} (connection refused){todo}"

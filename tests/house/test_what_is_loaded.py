@@ -74,10 +74,23 @@ def test_the_package_alone_loads_no_part_of_the_client_before_one_is_named() -> 
     assert loaded & {*NOT_BY_THE_CLIENT, "httpx", "orjson", "asyncio", "kledger.client"} == set()
 
 
-def test_the_client_loads_what_it_sends_with_and_neither_models_nor_anything_of_a_node() -> None:
+def test_the_client_loads_neither_models_nor_anything_of_a_node_nor_what_it_will_send_with() -> None:
     loaded = loaded_by("from kledger import AsyncLedgerClient, LedgerClient")
-    assert "httpx" in loaded
-    assert loaded & {*NOT_BY_THE_CLIENT} == set()
+    assert "kledger.client.connection" in loaded
+    assert loaded & {*NOT_BY_THE_CLIENT, "httpx", "asyncio", "http.client"} == set()
+
+
+def test_a_client_that_waits_asks_a_node_without_httpx_and_without_an_event_loop() -> None:
+    asked = "from kledger import LedgerClient\ntry:\n    LedgerClient('http://127.0.0.1:1', retries=0).search('q')\n"
+    loaded = loaded_by(f"{asked}except Exception as error:\n    assert error.code == 'node_unreachable', error")
+    assert "http.client" in loaded
+    assert loaded & {*NOT_BY_THE_CLIENT, "httpx", "asyncio"} == set()
+
+
+def test_a_command_that_asks_a_node_loads_neither_httpx_nor_an_event_loop() -> None:
+    loaded = loaded_by_command("search", "q", "--url", "http://127.0.0.1:1")
+    assert "kledger.client.transport.over_sockets" in loaded
+    assert loaded & {*NODE_ALONE, "httpx", "asyncio"} == set()
 
 
 def loaded_by_command(*words: str) -> set[str]:

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kledger import AsyncLedgerClient
+from kledger.client.transport.over_httpx import HttpxTransport
 from kledger.contract.projects import SHARED_KINDS
 from projections.engine.duckdb import open_view
 from projections.fold_kit.sql_text import literal
@@ -182,7 +183,7 @@ async def test_the_client_goes_through_a_list_in_any_order_as_of_its_first_page(
     for number in range(5):
         await door.saved(id=f"k{number}")
     ledger = AsyncLedgerClient("http://127.0.0.1:8420")
-    ledger.wire.connection.http = door.client  # the door in this process, in place of a socket
+    ledger.wire.connection.transport = HttpxTransport.over(door.client)  # in place of a socket
     alice = ledger.acting_as(user="alice").seeing(await door.head())
     seen = []
     async for item in alice.iterate(page=2, sort="helpful", layers=["plain"]):

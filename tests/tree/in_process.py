@@ -8,26 +8,30 @@ from contextlib import AsyncExitStack, contextmanager
 import httpx
 
 from kledger import DEFAULT_URL, LedgerClient
+from kledger.client.transport.over_httpx import HttpxTransport
+from kledger.client.transport.portal import Portal
 from tests.doors.live_desk import LiveDesk, live_desk
 from tests.doors.one_app import app_of
 
 
 @contextmanager
 def in_process() -> Iterator[LedgerClient]:
-    """An empty ledger, asked by its operator. It lives on the loop of the client's own thread."""
+    """An empty ledger, asked by its operator. It lives on a loop of a thread of its own, as the client does here."""
     stack = AsyncExitStack()
 
     async def opened() -> LiveDesk:
         return await stack.enter_async_context(live_desk())
 
     with LedgerClient(token="") as ledger:
-        desk = ledger._portal.run(opened())
+        portal = ledger._runner = Portal()
+        desk = portal.run(opened())
         transport = httpx.ASGITransport(app_of(desk))
-        ledger._wire.connection.http = httpx.AsyncClient(transport=transport, base_url=DEFAULT_URL)
+        http = httpx.AsyncClient(transport=transport, base_url=DEFAULT_URL)
+        ledger._wire.connection.transport = HttpxTransport.over(http)
         try:
             yield ledger
         finally:
-            ledger._portal.run(stack.aclose())
+            portal.run(stack.aclose())
 
 
 def head(ledger: LedgerClient) -> int:

@@ -1,0 +1,157 @@
+"""Carries requests with the HTTP client of the standard library: plain HTTP, and the caller's thread waits.
+
+It loads in a fraction of the time of httpx, and needs no event loop. Each thread that waits has a connection of its
+own; one that is free is used again.
+"""
+
+from __future__ import annotations
+
+import socket
+import threading
+import time
+from collections.abc import Callable
+from http.client import HTTPConnection, HTTPException, HTTPResponse
+from typing import NamedTuple
+from urllib.parse import quote, urlencode, urlsplit
+
+from kledger.client.transport.exchange import (
+    POSITION,
+    ConnectionBroken,
+    ConnectionTimedOut,
+    NoSuchAddress,
+    NotConnected,
+    R,
+    Reply,
+    ReplyTimedOut,
+    Request,
+)
+from kledger.client.transport.nearby import DEFAULT_PORT
+
+LONGEST_TARGET = 65_536  # characters; as httpx has it
+KEPT_IDLE = 5.0  # seconds; a server closes what is idle, and what is sent just then is lost
+_WITHOUT_BODY = (204, 304)
+_IN_A_PATH = "/%:@!$&'()*+,;=~"
+
+
+class _Idle(NamedTuple):
+    connection: HTTPConnection
+    since: float
+
+
+class SocketTransport:
+    """Requests over sockets; safe to share between threads."""
+
+    def __init__(self, address: str, token: str | None, *, timeout: float, connect: float) -> None:
+        """`timeout` and `connect` are seconds for one attempt, and for its connection."""
+        parts = urlsplit(address)
+        self._host, self._port = parts.hostname or "", parts.port or DEFAULT_PORT
+        self._root, self._prefix = f"{parts.scheme}://{parts.netloc}", parts.path.rstrip("/")
+        self._authorised = {"Authorization": f"Bearer {token}"} if token else {}
+        self._timeout, self._connect = timeout, connect
+        self._idle: list[_Idle] = []
+        self._lock = threading.Lock()
+
+    async def exchange(self, request: Request) -> Reply:
+        """Send one request and return its answer. Raises NoReply."""
+        target = self._target(request)
+        connection = self._taken() or self._connected()
+        try:
+            connection.request(request.method, target, request.content, {**self._authorised, **request.headers})
+            with connection.getresponse() as answer:
+                if not _tells_its_end(answer):
+                    raise HTTPException("the answer does not tell where it ends")
+                content = answer.read()
+        except TimeoutError as error:
+            connection.close()
+            raise ReplyTimedOut(str(error)) from error
+        except (OSError, HTTPException) as error:
+            connection.close()
+            raise ConnectionBroken(str(error) or type(error).__name__) from error
+        except BaseException:  # what is interrupted halfway cannot be used again
+            connection.close()
+            raise
+        self._give_back(connection, answer)
+        return Reply(answer.status, content, self._root + target, answer.headers.get(POSITION, ""))
+
+    def _target(self, request: Request) -> str:
+        query = urlencode({name: _in_a_query(value) for name, value in request.params.items()}, doseq=True)
+        target = quote(self._prefix + request.path, safe=_IN_A_PATH) + (f"?{query}" if query else "")
+        if len(target) > LONGEST_TARGET:
+            raise NoSuchAddress("URL too long")
+        return target
+
+    def _taken(self) -> HTTPConnection | None:
+        """A free connection that is still open."""
+        while True:
+            with self._lock:
+                if not self._idle:
+                    return None
+                connection, since = self._idle.pop()
+            if time.monotonic() - since < KEPT_IDLE and _is_open(connection):
+                return connection
+            connection.close()
+
+    def _connected(self) -> HTTPConnection:
+        connection = HTTPConnection(self._host, self._port, timeout=self._connect)
+        try:
+            connection.connect()
+        except TimeoutError as error:
+            raise ConnectionTimedOut(str(error)) from error
+        except (OSError, UnicodeError) as error:  # UnicodeError: a name that no host can have
+            raise NotConnected(str(error)) from error
+        connection.sock.settimeout(self._timeout)
+        return connection
+
+    def _give_back(self, connection: HTTPConnection, answer: HTTPResponse) -> None:
+        if answer.will_close:
+            connection.close()
+            return
+        with self._lock:
+            self._idle.append(_Idle(connection, time.monotonic()))
+
+    async def pause(self, seconds: float) -> None:
+        """Wait."""
+        time.sleep(seconds)  # noqa: ASYNC251 - no event loop runs here
+
+    async def beside(self, work: Callable[[], R]) -> R:
+        """Do it, as the thread is the caller's own."""
+        return work()
+
+    async def close(self) -> None:
+        """Close the free connections."""
+        with self._lock:
+            idle, self._idle = self._idle, []
+        for connection, _ in idle:
+            connection.close()
+
+
+def _in_a_query(value: object) -> object:
+    if isinstance(value, list | tuple):
+        return [_in_a_query(each) for each in value]
+    return str(value).lower() if isinstance(value, bool) else value
+
+
+def _tells_its_end(answer: HTTPResponse) -> bool:
+    """Whether an answer states the length of its body.
+
+    To the standard library a head that breaks off is one that ends there, and what follows is a body of any length.
+    """
+    stated = "Content-Length" in answer.headers or answer.headers.get("Transfer-Encoding", "").lower() == "chunked"
+    return stated or answer.status in _WITHOUT_BODY
+
+
+def _is_open(connection: HTTPConnection) -> bool:
+    """Whether the server has neither closed the connection nor sent what nobody asked for."""
+    sock: socket.socket | None = connection.sock
+    if sock is None:
+        return False
+    patience = sock.gettimeout()
+    sock.setblocking(False)
+    try:
+        sock.recv(1, socket.MSG_PEEK)
+    except BlockingIOError:
+        sock.settimeout(patience)
+        return True
+    except OSError:
+        return False
+    return False

@@ -1,0 +1,48 @@
+"""Runs coroutines for callers that do not await: on an event loop, on a thread of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Coroutine
+from typing import Any
+
+from kledger.client.transport.exchange import R
+
+
+class Portal:
+    """An event loop on a thread of its own, started with the first call (so it works inside a running loop too)."""
+
+    def __init__(self) -> None:
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._starting = threading.Lock()
+
+    def run(self, work: Coroutine[Any, Any, R]) -> R:
+        """Run `work` to its end and return what it returns; an interrupt cancels it."""
+        future = asyncio.run_coroutine_threadsafe(work, self._running())
+        try:
+            return future.result()
+        except BaseException:
+            future.cancel()
+            raise
+
+    def _running(self) -> asyncio.AbstractEventLoop:
+        with self._starting:
+            if self._loop is None:
+                self._loop = asyncio.new_event_loop()
+                threading.Thread(target=_run_and_close, args=(self._loop,), daemon=True, name="kledger-client").start()
+            return self._loop
+
+    def close(self) -> None:
+        """Stop the loop; a later call starts a new one."""
+        with self._starting:
+            loop, self._loop = self._loop, None
+        if loop is not None:
+            loop.call_soon_threadsafe(loop.stop)
+
+
+def _run_and_close(loop: asyncio.AbstractEventLoop) -> None:
+    try:
+        loop.run_forever()
+    finally:
+        loop.close()

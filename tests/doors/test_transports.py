@@ -1,0 +1,266 @@
+"""What does either transport of a client do: send, tell why nothing came back, use its connection again?"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import socket
+import threading
+from collections.abc import AsyncIterator, Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from kledger import LedgerClient
+from kledger.client import connection
+from kledger.client.transport.exchange import (
+    ConnectionBroken,
+    NoSuchAddress,
+    NotConnected,
+    Reply,
+    ReplyTimedOut,
+    Request,
+    Transport,
+)
+from kledger.client.transport.nearby import is_reached_plainly
+from kledger.client.transport.over_httpx import HttpxTransport
+from kledger.client.transport.over_sockets import SocketTransport
+from kledger.client.transport.waiting import OnTheCallersThread
+from kledger.contract.errors import NodeUnreachable
+from tests.doors.scripted_node import ScriptedNode, scripted_node
+from tests.patience import PATIENCE
+
+Opened = Callable[..., Transport]
+ITEM = Request("GET", "/api/knowledge/k-1", {}, {}, None)
+SAVED = {"id": "k-1", "position": 7, "version": 1, "event_id": "e-1", "duplicate": False}
+
+
+@pytest.fixture
+def node() -> Iterator[ScriptedNode]:
+    with scripted_node() as running:
+        yield running
+
+
+@pytest.fixture(params=[HttpxTransport, SocketTransport], ids=["httpx", "sockets"])
+async def to(request: pytest.FixtureRequest) -> AsyncIterator[Opened]:
+    """Opens a transport to an address; closed in the end."""
+    async with contextlib.AsyncExitStack() as stack:
+
+        def opened(url: str, token: str | None = None, timeout: float = PATIENCE) -> Transport:
+            transport: Transport = request.param(url, token, timeout=timeout, connect=PATIENCE)
+            stack.push_async_callback(transport.close)
+            return transport
+
+        yield opened
+
+
+class Door:
+    """A server that reads a request on each connection and does what a test has it do."""
+
+    def __init__(self, *answers: bytes) -> None:
+        self._answers = list(answers)
+        self._listening = socket.create_server(("127.0.0.1", 0))
+        self.url = f"http://127.0.0.1:{self._listening.getsockname()[1]}"
+        self.connections = 0
+        self.closed = threading.Semaphore(0)
+        """Counts the connections that were closed here."""
+        threading.Thread(target=self._serve, daemon=True).start()
+
+    def _serve(self) -> None:
+        while True:
+            try:
+                taken, _ = self._listening.accept()
+            except OSError:
+                return
+            self.connections += 1
+            with taken:
+                taken.recv(65_536)
+                taken.sendall(self._answers.pop(0))
+            self.closed.release()
+
+    def close(self) -> None:
+        self._listening.shutdown(socket.SHUT_RDWR)
+        self._listening.close()
+
+
+@pytest.fixture
+def door() -> Iterator[Callable[..., Door]]:
+    with contextlib.ExitStack() as stack:
+
+        def opened(*answers: bytes) -> Door:
+            new = Door(*answers)
+            stack.callback(new.close)
+            return new
+
+        yield opened
+
+
+async def test_what_is_sent_arrives_as_it_was_said(node: ScriptedNode, to: Opened) -> None:
+    node.says("POST /api/knowledge/a%2Fb%20%E6%A2%85", {"id": "k-1"}, 201, X_Ledger_Position="7")
+    params = {"q": "回滚 & a+b=c?", "limit": 5, "record": False, "min_match": 0.5}
+    said = Request(
+        "POST", "/api/knowledge/a%2Fb%20%E6%A2%85", params, {"X-Ledger-User": "ann"}, b'{"a":"\xe6\xa2\x85"}'
+    )
+    answer = await to(node.url, "secret").exchange(said)
+    assert answer == Reply(201, b'{"id": "k-1"}', answer.url, "7")
+    assert answer.url.startswith(f"{node.url}/api/knowledge/a%2Fb%20%E6%A2%85?q=")
+    (asked,) = node.asked
+    assert asked.line == "POST /api/knowledge/a%2Fb%20%E6%A2%85"
+    assert asked.query == {"q": "回滚 & a+b=c?", "limit": "5", "record": "false", "min_match": "0.5"}
+    assert (asked.headers["authorization"], asked.headers["x-ledger-user"]) == ("Bearer secret", "ann")
+    assert asked.body == {"a": "梅"}
+
+
+async def test_several_values_of_one_name_are_sent_each(node: ScriptedNode, to: Opened) -> None:
+    node.says("GET /api/x", {})
+    answer = await to(node.url).exchange(Request("GET", "/api/x", {"of": ["a", "b"]}, {}, None))
+    assert answer.url.endswith("?of=a&of=b")
+
+
+async def test_a_path_of_the_address_stands_before_every_path(node: ScriptedNode, to: Opened) -> None:
+    node.says("GET /behind/it/api/knowledge/k-1", {"id": "k-1"})
+    assert (await to(f"{node.url}/behind/it/").exchange(ITEM)).status == 200
+
+
+async def test_an_answer_is_one_whatever_its_status(node: ScriptedNode, to: Opened) -> None:
+    node.says("GET /api/knowledge/k-1", b"", 503)
+    answer = await to(node.url).exchange(ITEM)
+    assert (answer.status, answer.content, answer.position) == (503, b"", "")
+
+
+async def test_where_nobody_listens_there_is_no_connection(to: Opened) -> None:
+    with socket.socket() as held:
+        held.bind(("127.0.0.1", 0))
+        with pytest.raises(NotConnected):
+            await to(f"http://127.0.0.1:{held.getsockname()[1]}").exchange(ITEM)
+
+
+async def test_a_host_that_nobody_knows_is_no_connection_and_its_cause_is_kept(to: Opened) -> None:
+    with pytest.raises(NotConnected) as caught:
+        await to("http://nobody.invalid:8420").exchange(ITEM)
+    cause: BaseException | None = caught.value
+    while cause is not None and not isinstance(cause, socket.gaierror):
+        cause = cause.__cause__ or cause.__context__
+    assert cause is not None
+
+
+async def test_silence_is_told_as_such(to: Opened) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent, pytest.raises(ReplyTimedOut):
+        await to(f"http://127.0.0.1:{silent.getsockname()[1]}", timeout=0.05).exchange(ITEM)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        pytest.param(b"", id="nothing"),
+        pytest.param(b"HTTP/1.1 200 OK\r\nContent-Le", id="half-a-head"),
+        pytest.param(b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf", id="half-a-body"),
+        pytest.param(b"no HTTP at all\r\n\r\n", id="another-protocol"),
+    ],
+)
+async def test_an_answer_that_breaks_off_is_a_broken_connection(
+    to: Opened, door: Callable[..., Door], answer: bytes
+) -> None:
+    with pytest.raises(ConnectionBroken) as caught:
+        await to(door(answer).url).exchange(ITEM)
+    assert not isinstance(caught.value, NotConnected)  # it may have been handled
+
+
+async def test_what_no_address_can_hold_is_not_sent(node: ScriptedNode, to: Opened) -> None:
+    with pytest.raises(NoSuchAddress):
+        await to(node.url).exchange(ITEM._replace(path="/" + "k" * 100_000))
+    assert node.asked == []
+
+
+async def test_a_connection_that_the_server_closed_is_not_used_again(door: Callable[..., Door]) -> None:
+    kept = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}"  # it does not say that it will close
+    server = door(kept, kept)
+    transport = SocketTransport(server.url, None, timeout=PATIENCE, connect=PATIENCE)
+    for number in (1, 2):
+        assert (await transport.exchange(ITEM)).status == 200
+        assert await asyncio.to_thread(server.closed.acquire, timeout=PATIENCE)
+        assert server.connections == number
+    await transport.close()
+
+
+async def test_a_connection_that_is_open_is_used_again(node: ScriptedNode) -> None:
+    node.says("GET /api/knowledge/k-1", {})
+    transport = SocketTransport(node.url, None, timeout=PATIENCE, connect=PATIENCE)
+    sockets = set()
+    for _ in range(3):
+        await transport.exchange(ITEM)
+        sockets.add(transport._idle[0].connection.sock.getsockname())
+    assert len(sockets) == 1
+    await transport.close()
+
+
+async def test_a_closed_transport_opens_again(node: ScriptedNode) -> None:
+    node.says("GET /api/knowledge/k-1", {})
+    transport = SocketTransport(node.url, None, timeout=PATIENCE, connect=PATIENCE)
+    await transport.exchange(ITEM)
+    await transport.close()
+    assert (await transport.exchange(ITEM)).status == 200
+    await transport.close()
+
+
+def test_threads_share_a_client_and_each_gets_its_own_answers(node: ScriptedNode) -> None:
+    for number in range(16):
+        node.says(f"GET /api/knowledge/k-{number}", {"id": f"k-{number}"})
+    with LedgerClient(node.url) as ledger, ThreadPoolExecutor(8) as threads:
+        wanted = [f"k-{number % 16}" for number in range(160)]
+        assert [each["id"] for each in threads.map(ledger.get, wanted)] == wanted
+
+
+def test_a_client_that_waits_sends_a_write_again_with_its_key(
+    node: ScriptedNode, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connection, "FIRST_PAUSE", 0.001)
+    node.hangs_up("POST /api/knowledge", times=2)
+    node.says("POST /api/knowledge", SAVED)
+    with LedgerClient(node.url) as ledger:
+        assert ledger.save("t", "c", ["tool"])["position"] == 7
+        assert ledger.written == 7
+    assert len(node.asked) == 3
+    assert len({asked.headers["idempotency-key"] for asked in node.asked}) == 1
+
+
+def test_a_client_that_waits_tells_of_a_node_that_does_not_answer() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        url = f"http://127.0.0.1:{silent.getsockname()[1]}"
+        with (
+            LedgerClient(url, timeout=0.05) as ledger,
+            pytest.raises(NodeUnreachable, match=r"no answer within 0\.05 s"),
+        ):
+            ledger.search("q")
+
+
+@pytest.mark.parametrize(
+    ("address", "proxy", "plainly"),
+    [
+        ("http://127.0.0.1:8420", None, True),
+        ("http://[::1]:8420", None, True),
+        ("http://localhost:8420", "HTTP_PROXY", True),  # no proxy reaches the caller's own machine
+        ("http://node.example:8420", None, True),
+        ("http://node.example:8420", "HTTP_PROXY", False),
+        ("http://node.example:8420", "all_proxy", False),
+        ("https://127.0.0.1:8420", None, False),
+        ("http://ann:word@127.0.0.1:8420", None, False),
+        ("http://bücher.example:8420", None, False),
+    ],
+)
+def test_sockets_alone_carry_what_needs_neither_tls_nor_a_proxy(
+    monkeypatch: pytest.MonkeyPatch, address: str, proxy: str | None, plainly: bool
+) -> None:
+    for name in ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY"):
+        monkeypatch.delenv(name, raising=False)
+        monkeypatch.delenv(name.lower(), raising=False)
+    if proxy is not None:
+        monkeypatch.setenv(proxy, "http://127.0.0.1:1")
+    assert is_reached_plainly(address) is plainly
+    with LedgerClient(address) as ledger:
+        assert isinstance(ledger.wire.connection.carrier, SocketTransport if plainly else HttpxTransport)
+
+
+def test_what_would_wait_for_an_event_loop_is_refused_on_the_callers_thread() -> None:
+    with pytest.raises(RuntimeError, match="event loop"):
+        OnTheCallersThread().run(asyncio.sleep(1))
