@@ -21,7 +21,7 @@ __all__ = ["DEFAULT_URL", "AsyncLedgerClient", "LedgerClient"]
 
 
 def __getattr__(name: str) -> Any:
-    """Load the client when it is first named: who needs error codes or words alone loads neither httpx nor pydantic."""
+    """Load the client when it is first named: who needs error codes or words alone loads no client."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from kledger.client import clients, connection
