@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import socket
+import subprocess
+import sys
 import threading
 from collections.abc import AsyncIterator, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -192,6 +194,33 @@ async def test_a_connection_that_is_open_is_used_again(node: ScriptedNode) -> No
         sockets.add(transport._idle[0].connection.sock.getsockname())
     assert len(sockets) == 1
     await transport.close()
+
+
+async def test_what_is_refused_before_it_was_sent_whole_is_an_answer(door: Callable[..., Door]) -> None:
+    server = door(b"HTTP/1.1 413 Too Large\r\nContent-Length: 2\r\nConnection: close\r\n\r\n{}")  # and reads no more
+    transport = SocketTransport(server.url, None, timeout=PATIENCE, connect=PATIENCE)
+    answer = await transport.exchange(ITEM._replace(method="POST", content=b"x" * 50_000_000))
+    assert (answer.status, answer.content) == (413, b"{}")
+
+
+def test_a_process_that_was_forked_asks_on_a_connection_of_its_own(node: ScriptedNode) -> None:
+    node.says("GET /api/knowledge/k-1", {"id": "k-1"})
+    asked = f"""
+import os, sys
+from kledger import LedgerClient
+ledger = LedgerClient({node.url!r}, token="")
+ledger.get("k-1")
+mine = lambda: ledger.wire.connection.carrier._idle[-1].connection.sock.getsockname()
+before = mine()
+child = os.fork()
+if not child:
+    ledger.get("k-1")
+    os._exit(0 if mine() != before else 1)
+assert os.waitpid(child, 0)[1] == 0, "the child used the parent's connection"
+ledger.get("k-1")
+assert mine() == before
+"""
+    subprocess.run([sys.executable, "-c", asked], check=True)
 
 
 async def test_a_closed_transport_opens_again(node: ScriptedNode) -> None:

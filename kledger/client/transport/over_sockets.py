@@ -6,6 +6,8 @@ own; one that is free is used again.
 
 from __future__ import annotations
 
+import contextlib
+import os
 import socket
 import threading
 import time
@@ -36,6 +38,8 @@ _IN_A_PATH = "/%:@!$&'()*+,;=~"
 class _Idle(NamedTuple):
     connection: HTTPConnection
     since: float
+    process: int
+    """The one that opened it: another one that was forked from it would read its answers."""
 
 
 class SocketTransport:
@@ -56,7 +60,9 @@ class SocketTransport:
         target = self._target(request)
         connection = self._taken() or self._connected()
         try:
-            connection.request(request.method, target, request.content, {**self._authorised, **request.headers})
+            # What is refused before it is whole, as it is too large, is answered while it is still being sent.
+            with contextlib.suppress(BrokenPipeError, ConnectionResetError):
+                connection.request(request.method, target, request.content, {**self._authorised, **request.headers})
             with connection.getresponse() as answer:
                 if not _tells_its_end(answer):
                     raise HTTPException("the answer does not tell where it ends")
@@ -86,8 +92,8 @@ class SocketTransport:
             with self._lock:
                 if not self._idle:
                     return None
-                connection, since = self._idle.pop()
-            if time.monotonic() - since < KEPT_IDLE and _is_open(connection):
+                connection, since, process = self._idle.pop()
+            if process == os.getpid() and time.monotonic() - since < KEPT_IDLE and _is_open(connection):
                 return connection
             connection.close()
 
@@ -107,7 +113,7 @@ class SocketTransport:
             connection.close()
             return
         with self._lock:
-            self._idle.append(_Idle(connection, time.monotonic()))
+            self._idle.append(_Idle(connection, time.monotonic(), os.getpid()))
 
     async def pause(self, seconds: float) -> None:
         """Wait."""
@@ -121,8 +127,8 @@ class SocketTransport:
         """Close the free connections."""
         with self._lock:
             idle, self._idle = self._idle, []
-        for connection, _ in idle:
-            connection.close()
+        for each in idle:
+            each.connection.close()
 
 
 def _in_a_query(value: object) -> object:
