@@ -235,6 +235,8 @@ def forget_by_command(node: RunningNode) -> dict[str, Any]:
     refused = kledger("forget", "user:alice", said="n\n")
     assert refused.returncode == 1
     assert "Forget user:alice?" in refused.stderr
+    unasked = kledger("forget", "user:alice", said="")
+    assert (unasked.returncode, "say --yes when it is meant" in unasked.stderr) == (2, True), unasked.stderr
     assert kledger("forget", "user:alice", "--json").returncode == 2
     assert kledger("forget", "team:x", "--yes").returncode == 1
     shown = kledger("forget", "user:alice", said="y\n")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Annotated
 
 import typer
@@ -28,7 +29,7 @@ def forget(
     if not yes:
         if session.as_json:
             raise typer.BadParameter("with --json nobody is asked: say --yes when it is meant", param_hint="--yes")
-        typer.confirm(f"Forget {plain(subject)}? Nothing brings their words back.", abort=True, err=True)
+        _ask(subject)
     outcome = run_job(session, "forget", subject=subject)
     receipt = outcome["receipt"]
     left = receipt["left_in_clear"]
@@ -45,6 +46,19 @@ def forget(
         *([("never sealed", never)] if never else []),
     )
     return Answer(outcome, shown)
+
+
+def _ask(subject: str) -> None:
+    """Have a person say that this is meant. Raises typer.Abort where they do not, BadParameter where nobody answers."""
+    try:
+        meant = typer.confirm(f"Forget {plain(subject)}? Nothing brings their words back.", err=True)
+    except typer.Abort:  # Ctrl-C, or the end of the input
+        if sys.stdin.isatty():
+            raise
+        sys.stderr.write("\n")
+        raise typer.BadParameter("nobody answers here: say --yes when it is meant", param_hint="--yes") from None
+    if not meant:
+        raise typer.Abort
 
 
 app = typer.Typer()
