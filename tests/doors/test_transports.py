@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import math
 import socket
 import subprocess
 import sys
 import threading
 from collections.abc import AsyncIterator, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from http.client import HTTPResponse
 
 import pytest
 
 from kledger import LedgerClient
 from kledger.client import connection
+from kledger.client.transport import over_sockets
 from kledger.client.transport.exchange import (
     ConnectionBroken,
+    ConnectionTimedOut,
     NoSuchAddress,
     NotConnected,
     Reply,
@@ -29,11 +33,13 @@ from kledger.client.transport.over_httpx import HttpxTransport
 from kledger.client.transport.over_sockets import SocketTransport
 from kledger.client.transport.waiting import OnTheCallersThread
 from kledger.contract.errors import NodeUnreachable
+from producers.access.limits import Limits
 from tests.doors.scripted_node import ScriptedNode, scripted_node
 from tests.patience import PATIENCE
 
 Opened = Callable[..., Transport]
 ITEM = Request("GET", "/api/knowledge/k-1", {}, {}, None)
+CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
 SAVED = {"id": "k-1", "position": 7, "version": 1, "event_id": "e-1", "duplicate": False}
 
 
@@ -137,9 +143,10 @@ async def test_where_nobody_listens_there_is_no_connection(to: Opened) -> None:
             await to(f"http://127.0.0.1:{held.getsockname()[1]}").exchange(ITEM)
 
 
-async def test_a_host_that_nobody_knows_is_no_connection_and_its_cause_is_kept(to: Opened) -> None:
+@pytest.mark.parametrize("host", ["nobody.invalid", "two..dots", "l" * 64])
+async def test_a_host_that_nobody_knows_is_no_connection_and_its_cause_is_kept(to: Opened, host: str) -> None:
     with pytest.raises(NotConnected) as caught:
-        await to("http://nobody.invalid:8420").exchange(ITEM)
+        await to(f"http://{host}:8420").exchange(ITEM)
     cause: BaseException | None = caught.value
     while cause is not None and not isinstance(cause, socket.gaierror):
         cause = cause.__cause__ or cause.__context__
@@ -158,6 +165,14 @@ async def test_silence_is_told_as_such(to: Opened) -> None:
         pytest.param(b"HTTP/1.1 200 OK\r\nContent-Le", id="half-a-head"),
         pytest.param(b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf", id="half-a-body"),
         pytest.param(b"no HTTP at all\r\n\r\n", id="another-protocol"),
+        pytest.param(b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\n\r\n{}", id="on-to-another-protocol"),
+        pytest.param(b"HTTP/1.1 200 OK\r\nContent-Length: two\r\n\r\n{}", id="a-length-that-is-no-number"),
+        pytest.param(b"HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n{}", id="a-length-below-zero"),
+        pytest.param(b"HTTP/1.1 200 OK\r\nContent-Length: 1" + b"0" * 15 + b"\r\n\r\n{}", id="more-than-memory"),
+        pytest.param(b"HTTP/1.1 200 OK\r\nContent-Length: 1" + b"0" * 30 + b"\r\n\r\n{}", id="more-than-any-memory"),
+        pytest.param(CHUNKED + b"f" * 15 + b"\r\n{}", id="a-chunk-beyond-memory"),
+        pytest.param(CHUNKED + b"-a\r\n{}", id="a-chunk-below-zero"),
+        pytest.param(CHUNKED + b"2\r\n{}\r\n", id="no-last-chunk"),
     ],
 )
 async def test_an_answer_that_breaks_off_is_a_broken_connection(
@@ -166,6 +181,36 @@ async def test_an_answer_that_breaks_off_is_a_broken_connection(
     with pytest.raises(ConnectionBroken) as caught:
         await to(door(answer).url).exchange(ITEM)
     assert not isinstance(caught.value, NotConnected)  # it may have been handled
+
+
+@pytest.mark.parametrize("before", [b"100 Continue", b"102 Processing", b"103 Early Hints\r\nLink: </style.css>"])
+async def test_what_is_said_before_an_answer_is_none(to: Opened, door: Callable[..., Door], before: bytes) -> None:
+    server = door(b"HTTP/1.1 " + before + b"\r\n\r\n" + b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}")
+    answer = await to(server.url).exchange(ITEM)
+    assert (answer.status, answer.content) == (200, b"{}")
+
+
+async def test_an_answer_of_many_pieces_is_whole(node: ScriptedNode, to: Opened) -> None:
+    long = b"[" + b"1," * (2 * over_sockets.PIECE) + b"1]"
+    node.says("GET /api/knowledge/k-1", long)
+    assert (await to(node.url).exchange(ITEM)).content == long
+
+
+async def test_chunks_are_one_answer_and_what_trails_them_is_left(to: Opened, door: Callable[..., Door]) -> None:
+    server = door(CHUNKED + b"1\r\n{\r\n1\r\n}\r\n0\r\nX-After: all\r\n\r\n")
+    assert (await to(server.url).exchange(ITEM)).content == b"{}"
+
+
+@pytest.mark.parametrize("timeout", [math.inf, 1e300])
+async def test_a_time_without_end_is_waited_as_one(node: ScriptedNode, to: Opened, timeout: float) -> None:
+    node.says("GET /api/knowledge/k-1", {})
+    assert (await to(node.url, timeout=timeout).exchange(ITEM)).status == 200
+
+
+@pytest.mark.parametrize("timeout", [0.0, -1.0])
+async def test_no_time_at_all_is_told_as_silence(to: Opened, timeout: float) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent, pytest.raises((ReplyTimedOut, ConnectionTimedOut)):
+        await to(f"http://127.0.0.1:{silent.getsockname()[1]}", timeout=timeout).exchange(ITEM)
 
 
 async def test_what_no_address_can_hold_is_not_sent(node: ScriptedNode, to: Opened) -> None:
@@ -221,6 +266,59 @@ ledger.get("k-1")
 assert mine() == before
 """
     subprocess.run([sys.executable, "-c", asked], check=True)
+
+
+async def test_a_transport_that_is_closed_meanwhile_keeps_no_connection(node: ScriptedNode) -> None:
+    node.says("GET /api/knowledge/k-1", {})
+    transport = SocketTransport(node.url, None, timeout=PATIENCE, connect=PATIENCE)
+    with closed_while_it_is_read(transport):
+        assert (await transport.exchange(ITEM)).status == 200
+    assert transport._idle == []
+
+
+@contextlib.contextmanager
+def closed_while_it_is_read(transport: SocketTransport) -> Iterator[None]:
+    """Every answer is read while another thread closes the transport."""
+    read = over_sockets._body
+
+    def closing(answer: HTTPResponse) -> bytes:
+        with ThreadPoolExecutor(1) as other:
+            other.submit(OnTheCallersThread().run, transport.close()).result()
+        return read(answer)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(over_sockets, "_body", closing)
+        yield
+
+
+async def test_connections_that_a_burst_has_left_are_closed(
+    node: ScriptedNode, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    node.says("GET /api/knowledge/k-1", {})
+    transport = SocketTransport(node.url, None, timeout=PATIENCE, connect=PATIENCE)
+    together = threading.Barrier(4)
+    read = over_sockets._body
+
+    def at_once(answer: HTTPResponse) -> bytes:
+        together.wait(PATIENCE)
+        return read(answer)
+
+    with monkeypatch.context() as patch, ThreadPoolExecutor(4) as threads:
+        patch.setattr(over_sockets, "_body", at_once)
+        list(threads.map(lambda _: OnTheCallersThread().run(transport.exchange(ITEM)), range(4)))
+    left = [each.connection for each in transport._idle]
+    assert len(left) == 4
+    transport._idle = [each._replace(since=each.since - over_sockets.KEPT_IDLE) for each in transport._idle[:3]] + (
+        transport._idle[3:]
+    )
+    await transport.exchange(ITEM)
+    assert [each.connection for each in transport._idle] == left[3:]
+    assert [each.sock for each in left[:3]] == [None] * 3
+    await transport.close()
+
+
+def test_a_client_gives_a_connection_up_before_a_node_does() -> None:
+    assert Limits().idle_seconds > over_sockets.KEPT_IDLE
 
 
 async def test_a_closed_transport_opens_again(node: ScriptedNode) -> None:

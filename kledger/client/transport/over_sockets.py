@@ -12,7 +12,7 @@ import socket
 import threading
 import time
 from collections.abc import Callable
-from http.client import HTTPConnection, HTTPException, HTTPResponse
+from http.client import HTTPConnection, HTTPException, HTTPResponse, IncompleteRead
 from typing import NamedTuple
 from urllib.parse import quote, urlencode, urlsplit
 
@@ -30,8 +30,11 @@ from kledger.client.transport.exchange import (
 from kledger.client.transport.nearby import DEFAULT_PORT
 
 LONGEST_TARGET = 65_536  # characters; as httpx has it
-KEPT_IDLE = 5.0  # seconds; a server closes what is idle, and what is sent just then is lost
-_WITHOUT_BODY = (204, 304)
+KEPT_IDLE = 4.0  # seconds; a node closes what is idle for five, and what is sent just then is lost
+SHORTEST = 1e-6  # seconds
+PIECE = 1 << 20  # bytes read at once; room for a whole body is taken before one of them has come
+_SWITCHING = 101  # what follows is of another protocol
+_AN_ANSWER = 200  # below it stands what is said before one
 _IN_A_PATH = "/%:@!$&'()*+,;=~"
 
 
@@ -51,22 +54,22 @@ class SocketTransport:
         self._host, self._port = parts.hostname or "", parts.port or DEFAULT_PORT
         self._root, self._prefix = f"{parts.scheme}://{parts.netloc}", parts.path.rstrip("/")
         self._authorised = {"Authorization": f"Bearer {token}"} if token else {}
-        self._timeout, self._connect = timeout, connect
-        self._idle: list[_Idle] = []
+        self._timeout, self._connect = _patience_of_a_socket(timeout), _patience_of_a_socket(connect)
+        self._idle: list[_Idle] = []  # the one that is free for longest first
+        self._closed = 0  # times
         self._lock = threading.Lock()
 
     async def exchange(self, request: Request) -> Reply:
         """Send one request and return its answer. Raises NoReply."""
         target = self._target(request)
+        closed = self._closed
         connection = self._taken() or self._connected()
         try:
             # What is refused before it is whole, as it is too large, is answered while it is still being sent.
             with contextlib.suppress(BrokenPipeError, ConnectionResetError):
                 connection.request(request.method, target, request.content, {**self._authorised, **request.headers})
             with connection.getresponse() as answer:
-                if not _tells_its_end(answer):
-                    raise HTTPException("the answer does not tell where it ends")
-                content = answer.read()
+                content = _body(answer)
         except TimeoutError as error:
             connection.close()
             raise ReplyTimedOut(str(error)) from error
@@ -76,7 +79,7 @@ class SocketTransport:
         except BaseException:  # what is interrupted halfway cannot be used again
             connection.close()
             raise
-        self._give_back(connection, answer)
+        self._give_back(connection, answer, closed)
         return Reply(answer.status, content, self._root + target, answer.headers.get(POSITION, ""))
 
     def _target(self, request: Request) -> str:
@@ -103,17 +106,24 @@ class SocketTransport:
             connection.connect()
         except TimeoutError as error:
             raise ConnectionTimedOut(str(error)) from error
-        except (OSError, UnicodeError) as error:  # UnicodeError: a name that no host can have
+        except UnicodeError as error:  # of a name that no host can have
+            raise NotConnected(str(error)) from socket.gaierror(socket.EAI_NONAME, str(error))
+        except OSError as error:
             raise NotConnected(str(error)) from error
         connection.sock.settimeout(self._timeout)
         return connection
 
-    def _give_back(self, connection: HTTPConnection, answer: HTTPResponse) -> None:
-        if answer.will_close:
-            connection.close()
-            return
+    def _give_back(self, connection: HTTPConnection, answer: HTTPResponse, closed: int) -> None:
+        now = time.monotonic()
         with self._lock:
-            self._idle.append(_Idle(connection, time.monotonic(), os.getpid()))
+            kept = closed == self._closed and not answer.will_close
+            # A newer one is taken before an older one: what a burst has left would stay here for good.
+            stale = [each.connection for each in self._idle if now - each.since >= KEPT_IDLE]
+            self._idle = self._idle[len(stale) :]
+            if kept:
+                self._idle.append(_Idle(connection, now, os.getpid()))
+        for each in stale if kept else [connection, *stale]:
+            each.close()
 
     async def pause(self, seconds: float) -> None:
         """Wait."""
@@ -124,11 +134,17 @@ class SocketTransport:
         return work()
 
     async def close(self) -> None:
-        """Close the free connections."""
+        """Close the free connections, and each of the others after its answer."""
         with self._lock:
             idle, self._idle = self._idle, []
+            self._closed += 1
         for each in idle:
             each.connection.close()
+
+
+def _patience_of_a_socket(seconds: float) -> float | None:
+    """Seconds as a socket takes them: no time at all would be its word for never waiting, and it has a longest."""
+    return max(seconds, SHORTEST) if seconds < threading.TIMEOUT_MAX else None
 
 
 def _in_a_query(value: object) -> object:
@@ -137,13 +153,25 @@ def _in_a_query(value: object) -> object:
     return str(value).lower() if isinstance(value, bool) else value
 
 
-def _tells_its_end(answer: HTTPResponse) -> bool:
-    """Whether an answer states the length of its body.
+def _body(answer: HTTPResponse) -> bytes:
+    """The body of an answer. Raises HTTPException where it breaks off.
 
     To the standard library a head that breaks off is one that ends there, and what follows is a body of any length.
     """
-    stated = "Content-Length" in answer.headers or answer.headers.get("Transfer-Encoding", "").lower() == "chunked"
-    return stated or answer.status in _WITHOUT_BODY
+    while answer.status < _AN_ANSWER and answer.status != _SWITCHING:
+        answer.headers = None  # type: ignore[assignment] # so it reads the next head
+        answer.begin()
+    if answer.status == _SWITCHING or (answer.length is None and not answer.chunked):
+        raise HTTPException("the answer does not tell where it ends")
+    pieces = []
+    try:
+        while piece := answer.read(PIECE):
+            pieces.append(piece)
+    except ValueError as error:
+        raise HTTPException("the answer has a chunk of no length") from error
+    if answer.length:
+        raise IncompleteRead(b"".join(pieces), answer.length)
+    return b"".join(pieces)
 
 
 def _is_open(connection: HTTPConnection) -> bool:
