@@ -12,6 +12,7 @@ import os
 import random
 import socket
 import ssl
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -70,6 +71,7 @@ class Connection:
     transport: Transport | None = field(default=None, repr=False)  # None: one of its own, when first needed
     blocking: bool = False  # its own is over sockets, in which the caller's thread waits
     waits: Callable[[str], None] | None = field(default=None, repr=False)  # told once, before it first tries again
+    _lock: threading.Lock = field(default_factory=threading.Lock, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         if not is_http_address(self.address):
@@ -83,9 +85,10 @@ class Connection:
     @property
     def carrier(self) -> Transport:
         """What carries its requests."""
-        if self.transport is None:
-            self.transport = self._opened()
-        return self.transport
+        with self._lock:  # of two that threads opened at once, one would never be closed
+            if self.transport is None:
+                self.transport = self._opened()
+            return self.transport
 
     def _opened(self) -> Transport:
         times = {"timeout": self.timeout, "connect": self._connect_timeout()}
@@ -100,7 +103,8 @@ class Connection:
     def saw(self, position: object) -> None:
         """Remember a position that a write was acknowledged at."""
         if isinstance(position, int):
-            self.written = max(self.written, position)
+            with self._lock:  # between a look and a write of one thread, another may have written more
+                self.written = max(self.written, position)
 
     async def send(
         self,
@@ -179,7 +183,8 @@ class Connection:
 
     async def close(self) -> None:
         """Close the sockets; a later request opens new ones."""
-        transport, self.transport = self.transport, None
+        with self._lock:
+            transport, self.transport = self.transport, None
         if transport is not None:
             await transport.close()
 

@@ -9,6 +9,7 @@ import socket
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from http.client import HTTPResponse
@@ -319,6 +320,44 @@ async def test_connections_that_a_burst_has_left_are_closed(
 
 def test_a_client_gives_a_connection_up_before_a_node_does() -> None:
     assert Limits().idle_seconds > over_sockets.KEPT_IDLE
+
+
+def test_threads_that_ask_first_together_share_one_transport(monkeypatch: pytest.MonkeyPatch) -> None:
+    open_one = connection.Connection._opened
+
+    def opened_while_others_run(self: connection.Connection) -> Transport:
+        time.sleep(0.001)  # it lets the others look, too
+        return open_one(self)
+
+    monkeypatch.setattr(connection.Connection, "_opened", opened_while_others_run)
+    wire, together = connection.Connection(blocking=True), threading.Barrier(8)
+
+    def first(_: int) -> Transport:
+        together.wait(PATIENCE)
+        return wire.carrier
+
+    with ThreadPoolExecutor(8) as threads:
+        assert len(set(threads.map(first, range(8)))) == 1
+
+
+def test_threads_that_write_together_remember_the_highest_position() -> None:
+    class Compared(int):
+        """A position; others run between its comparison and what follows from it."""
+
+        def __gt__(self, other: int) -> bool:
+            greater = super().__gt__(other)
+            time.sleep(0.001)
+            return greater
+
+    wire, together = connection.Connection(blocking=True), threading.Barrier(8)
+
+    def write(position: int) -> None:
+        together.wait(PATIENCE)
+        wire.saw(Compared(position))
+
+    with ThreadPoolExecutor(8) as threads:
+        list(threads.map(write, range(8, 0, -1)))
+    assert wire.written == 8
 
 
 async def test_a_closed_transport_opens_again(node: ScriptedNode) -> None:
