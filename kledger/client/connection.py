@@ -54,6 +54,7 @@ FIRST_PAUSE = 0.1  # seconds; doubled each time
 LONGEST_PAUSE = 2.0
 LONGEST_WAIT = 30.0  # what a node may ask for before the next try
 TOKEN_VARIABLE = "KLEDGER_TOKEN"
+_CHANGING = threading.Lock()  # of every connection, so that one can be copied and pickled; it is held for a moment
 
 
 @dataclass
@@ -61,7 +62,7 @@ class Connection:
     """The way to one node: its address, timeouts and retries, and what was written through it."""
 
     address: str = DEFAULT_URL
-    timeout: float = 30.0  # seconds, for one attempt
+    timeout: float = 30.0  # seconds of silence that end an attempt
     retries: int | None = None  # how often something is sent again at most; None: as the time allows
     read_your_writes: bool = True
     token: str | None = field(default=None, repr=False)  # None: the environment's KLEDGER_TOKEN, if it has one
@@ -71,7 +72,6 @@ class Connection:
     transport: Transport | None = field(default=None, repr=False)  # None: one of its own, when first needed
     blocking: bool = False  # its own is over sockets, in which the caller's thread waits
     waits: Callable[[str], None] | None = field(default=None, repr=False)  # told once, before it first tries again
-    _lock: threading.Lock = field(default_factory=threading.Lock, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         if not is_http_address(self.address):
@@ -85,7 +85,7 @@ class Connection:
     @property
     def carrier(self) -> Transport:
         """What carries its requests."""
-        with self._lock:  # of two that threads opened at once, one would never be closed
+        with _CHANGING:  # of two that threads opened at once, one would never be closed
             if self.transport is None:
                 self.transport = self._opened()
             return self.transport
@@ -103,7 +103,7 @@ class Connection:
     def saw(self, position: object) -> None:
         """Remember a position that a write was acknowledged at."""
         if isinstance(position, int):
-            with self._lock:  # between a look and a write of one thread, another may have written more
+            with _CHANGING:  # between a look and a write of one thread, another may have written more
                 self.written = max(self.written, position)
 
     async def send(
@@ -183,7 +183,7 @@ class Connection:
 
     async def close(self) -> None:
         """Close the sockets; a later request opens new ones."""
-        with self._lock:
+        with _CHANGING:
             transport, self.transport = self.transport, None
         if transport is not None:
             await transport.close()
