@@ -76,6 +76,12 @@ def require_list(name: str, value: Any) -> None:
         raise _refused(name, "is an object, and a list is meant: write […]")
 
 
+def require_one_of(words: Sequence[str], name: str, value: Any) -> None:
+    """Refuse what is none of these words. Raises InvalidPayload."""
+    if value not in words:
+        raise _refused(name, f"is {str(value)[:100]!r}: write {' or '.join(words)}")
+
+
 def _require_object(name: str, value: Any) -> None:
     if not isinstance(value, Mapping):
         raise _refused(name, f"is {str(value)[:100]!r}, and an object is meant: write {{…}}")
@@ -88,7 +94,7 @@ def _rule(hint: Any) -> Callable[[str, Any], None] | None:
         return None
     origin = get_origin(stated[0]) or stated[0]
     if origin is Literal:
-        return functools.partial(_require_one_of, get_args(stated[0]))
+        return functools.partial(require_one_of, get_args(stated[0]))
     if origin in _LISTS:
         return require_list
     return _require_object if origin in _OBJECTS else None
@@ -96,11 +102,6 @@ def _rule(hint: Any) -> Callable[[str, Any], None] | None:
 
 def _is_union(hint: Any) -> bool:
     return get_origin(hint) in (Union, UnionType)
-
-
-def _require_one_of(words: Sequence[str], name: str, value: Any) -> None:
-    if value not in words:
-        raise _refused(name, f"is {str(value)[:100]!r}: write {' or '.join(words)}")
 
 
 def _refused(name: str, reason: str) -> InvalidPayload:

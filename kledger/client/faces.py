@@ -15,9 +15,9 @@ from dataclasses import replace
 from types import MethodType
 from typing import Any, Concatenate, Generic, ParamSpec, Protocol, Self, TypeVar, overload
 
-from kledger.client.arguments import refusing_slips, require_list
+from kledger.client.arguments import refusing_slips, require_list, require_one_of
 from kledger.client.wire import Lineage, Wire
-from kledger.contract.language import Language
+from kledger.contract.language import LANGUAGES, Language
 from kledger.contract.scopes import Caller, check_name
 
 P = ParamSpec("P")
@@ -83,8 +83,10 @@ class _Face:
     def in_language(self, language: Language | None) -> Self:
         """A client whose texts (of a start, a goal, a prompt) are in this language, unless a call names another.
 
-        None leaves it to the node.
+        None leaves it to the node. Raises InvalidPayload for one in which there are no texts.
         """
+        if language is not None:
+            require_one_of(LANGUAGES, "language", language)
         return self._through(replace(self._wire, language=language))
 
     @property

@@ -26,6 +26,14 @@ def error_of(stated: Mapping[str, Any]) -> LedgerError:
     return error
 
 
+def document_of_body(status: int, body: bytes, url: str) -> Any:
+    """The JSON document of an answer below 400. Raises ServiceFailed where it has none, as that of another server."""
+    try:
+        return orjson.loads(body)
+    except orjson.JSONDecodeError as error:
+        raise _of_another(status, body, url, "nothing") from error
+
+
 def error_of_body(status: int, body: bytes, url: str) -> LedgerError:
     """The exception for an HTTP answer of 400 or above, also when its body is not of our form."""
     try:
@@ -34,8 +42,12 @@ def error_of_body(status: int, body: bytes, url: str) -> LedgerError:
         document = None
     if isinstance(document, dict) and isinstance(document.get("error"), dict):
         return error_of(document["error"])
+    return _of_another(status, body, url, "no error")
+
+
+def _of_another(status: int, body: bytes, url: str, without: str) -> ServiceFailed:
     return ServiceFailed(
-        f"{url} answered with status {status} and no error of the ledger: check the address: "
+        f"{url} answered with status {status} and {without} of the ledger: check the address: "
         "it is http://HOST:PORT of a node",
         status=status,
         body=body[:500].decode("utf-8", "replace"),

@@ -8,10 +8,9 @@ from typing import Any
 from urllib.parse import quote
 from uuid import uuid4
 
-import orjson
-
 from kledger.client.connection import Connection
-from kledger.client.transport.exchange import POSITION
+from kledger.client.refusals import document_of_body
+from kledger.client.transport.exchange import POSITION, Reply
 from kledger.contract.errors import InvalidPayload
 from kledger.contract.lists import join_words
 from kledger.contract.scopes import ENTITY_TYPES, Caller
@@ -92,7 +91,7 @@ class Wire:
             body=body,
             repeatable=True,
         )
-        return orjson.loads(answer.content)
+        return _document(answer)
 
     async def write(
         self,
@@ -112,7 +111,7 @@ class Wire:
             body=body,
             repeatable=True,
         )
-        document = orjson.loads(answer.content) if answer.content else None
+        document = _document(answer) if answer.content else None
         if isinstance(document, dict):
             self.connection.saw(document.get("position"))
         if answer.position.isdecimal():
@@ -124,14 +123,14 @@ class Wire:
         answer = await self.connection.send(
             "POST", path, params={}, headers=self._headers(), body=body, repeatable=False
         )
-        return orjson.loads(answer.content)
+        return _document(answer)
 
     async def look(self, path: str, params: Mapping[str, Any] | None = None, *, also: int | None = None) -> Any:
         """Ask for what waits for no position, such as the node itself; the status `also` is an answer too."""
         answer = await self.connection.send(
             "GET", path, params=_stated(params), headers=self._headers(), repeatable=True, also=also
         )
-        return orjson.loads(answer.content)
+        return _document(answer)
 
 
 def segment(value: str) -> str:
@@ -146,6 +145,10 @@ def segment(value: str) -> str:
 def comma_joined(values: Sequence[str] | None) -> str | None:
     """A filter of several values as the query string wants it: `a,b`; None when there is none."""
     return join_words(values) if values else None
+
+
+def _document(answer: Reply) -> Any:
+    return document_of_body(answer.status, answer.content, answer.url)
 
 
 def _key(stated: str | None) -> str:

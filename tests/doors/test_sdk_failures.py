@@ -5,7 +5,7 @@ from __future__ import annotations
 import socket
 import ssl
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import httpx
@@ -54,6 +54,33 @@ async def test_an_error_answer_becomes_the_exception_with_its_code(node: Scripte
     assert type(caught.value) is BY_CODE[code]
     assert (caught.value.code, caught.value.message) == (code, "what happened")
     assert caught.value.details == {"field": "x"}
+
+
+@pytest.mark.parametrize(
+    ("status", "body"), [(200, b"<html>"), (200, b""), (200, b"\x1f\x8b"), (301, b""), (307, b"<a>")]
+)
+def test_an_answer_that_is_no_document_is_told_as_that_of_another_server(
+    node: ScriptedNode, status: int, body: bytes
+) -> None:
+    for line in ("GET /api/knowledge/k-1", "GET /api/admin/status", "POST /api/admin/rebuild", "POST /api/knowledge"):
+        node.says(line, body, status)
+    with LedgerClient(node.url, retries=0) as ledger:
+        asked: list[Callable[[], object]] = [
+            lambda: ledger.get("k-1"),
+            ledger.status,
+            lambda: ledger.start_job("rebuild"),
+        ]
+        if body:  # a write may be answered with nothing
+            asked.append(lambda: ledger.save("t", "c", ["tool"]))
+        for ask in asked:
+            with pytest.raises(ServiceFailed, match=f"status {status} and nothing of the ledger: check the address"):
+                ask()
+
+
+@pytest.mark.parametrize("word", ["zh\r\nX-Ledger-User: eve", "中文", "é", "fr", ""])
+def test_a_language_without_texts_is_refused_where_it_is_said(word: Any) -> None:
+    with pytest.raises(InvalidPayload, match=r"language is .*: write zh or en"):
+        LedgerClient().in_language(word)
 
 
 async def test_a_code_that_this_version_does_not_know_is_kept(node: ScriptedNode) -> None:
