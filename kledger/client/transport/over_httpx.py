@@ -27,7 +27,7 @@ class HttpxTransport:
     """Requests over a client of httpx; what has to wait gives the event loop to others."""
 
     def __init__(self, address: str, token: str | None, *, timeout: float, connect: float) -> None:
-        """`timeout` and `connect` are seconds for one attempt, and for its connection."""
+        """`timeout` is seconds of silence that end an attempt, `connect` seconds for a connection."""
         parts = urlsplit(address)
         self.http = httpx.AsyncClient(
             base_url=address.rstrip("/"),

@@ -49,7 +49,7 @@ class SocketTransport:
     """Requests over sockets; safe to share between threads."""
 
     def __init__(self, address: str, token: str | None, *, timeout: float, connect: float) -> None:
-        """`timeout` and `connect` are seconds for one attempt, and for its connection."""
+        """`timeout` is seconds of silence that end an attempt, `connect` seconds for a connection."""
         parts = urlsplit(address)
         self._host, self._port = parts.hostname or "", parts.port or DEFAULT_PORT
         self._root, self._prefix = f"{parts.scheme}://{parts.netloc}", parts.path.rstrip("/")
