@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
 import socket
 import ssl
 import time
@@ -340,3 +342,11 @@ def test_clients_derived_from_one_close_with_it_and_a_closed_one_opens_again(nod
     ledger.close()
     assert ledger.get("k-1")["id"] == "k-1"
     ledger.close()
+
+
+@pytest.mark.parametrize("kind", [LedgerClient, AsyncLedgerClient])
+def test_a_client_that_has_not_asked_yet_goes_to_another_process(kind: type[LedgerClient | AsyncLedgerClient]) -> None:
+    client = kind("http://127.0.0.1:9", token="secret").acting_as(user="ann")
+    for other in (copy.deepcopy(client), pickle.loads(pickle.dumps(client))):
+        assert other.wire == client.wire
+        assert other.wire.connection is not client.wire.connection
