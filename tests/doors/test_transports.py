@@ -254,16 +254,16 @@ def test_a_process_that_was_forked_asks_on_a_connection_of_its_own(node: Scripte
     asked = f"""
 import os, sys
 from kledger import LedgerClient
-ledger = LedgerClient({node.url!r}, token="")
-ledger.get("k-1")
-mine = lambda: ledger.wire.connection.carrier._idle[-1].connection.sock.getsockname()
+client = LedgerClient({node.url!r}, token="")
+client.get("k-1")
+mine = lambda: client.wire.connection.carrier._idle[-1].connection.sock.getsockname()
 before = mine()
 child = os.fork()
 if not child:
-    ledger.get("k-1")
+    client.get("k-1")
     os._exit(0 if mine() != before else 1)
 assert os.waitpid(child, 0)[1] == 0, "the child used the parent's connection"
-ledger.get("k-1")
+client.get("k-1")
 assert mine() == before
 """
     subprocess.run([sys.executable, "-c", asked], check=True)
