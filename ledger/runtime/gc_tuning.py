@@ -6,6 +6,8 @@ With the default threshold it took a third of the time of a batch of verdicts, a
 from __future__ import annotations
 
 import gc
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 _OBJECTS = 100_000
 """Threshold of the youngest generation; Python 3.11's default is 700."""
@@ -15,3 +17,14 @@ def collect_seldom() -> None:
     """Raise the threshold, and exempt all existing objects: modules, classes, routes."""
     gc.freeze()
     gc.set_threshold(_OBJECTS, *gc.get_threshold()[1:])  # older generations as before: long-lived garbage is freed
+
+
+@contextmanager
+def loading() -> Iterator[None]:
+    """Collect nothing while the body loads modules, whose objects stay; from its end on, seldom and not among them."""
+    gc.disable()
+    try:
+        yield
+    finally:
+        collect_seldom()
+        gc.enable()

@@ -150,10 +150,15 @@ def serve(
             host=host,
         )
     locked = connection.execute(
-        "SELECT current_setting('lock_configuration') AND NOT current_setting('enable_external_access')"
-        f" AND EXISTS (FROM duckdb_functions() WHERE function_name = '{_ADMIT}')"
+        # Settings alone: to list the functions takes many times as long, and `prepare` sets this one after making it.
+        """
+        SELECT count(*) FROM duckdb_settings() WHERE (name, value) IN (
+            ('lock_configuration', 'true'), ('enable_external_access', 'false'),
+            ('quack_authorization_function', ?))
+        """,
+        [_ADMIT],
     ).fetchone()
-    if locked is None or not locked[0]:
+    if locked is None or locked[0] != 3:
         raise ServiceFailed("this view is not closed to writing: call prepare(connection) before serve()")
     address = QuackAddress(host, _free_port(host, port), token or secrets.token_urlsafe(24))
     try:

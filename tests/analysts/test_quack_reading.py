@@ -173,6 +173,19 @@ def test_an_unprepared_view_is_not_served() -> None:
     connection.close()
 
 
+@pytest.mark.parametrize("left_out", ["lock_configuration", "enable_external_access", "quack_authorization_function"])
+def test_a_view_of_which_one_setting_was_left_as_it_is_is_not_served(left_out: str) -> None:
+    made = {"quack_authorization_function": "kledger_admit", "enable_external_access": "false"}
+    connection = duckdb.connect()
+    load_extensions(connection)
+    for name, value in {**made, "lock_configuration": "true"}.items():
+        if name != left_out:
+            connection.execute(f"SET GLOBAL {name} = '{value}'")
+    with pytest.raises(ServiceFailed, match="not closed to writing"):
+        serve(connection)
+    connection.close()
+
+
 def test_a_view_is_served_on_loopback_only(view: duckdb.DuckDBPyConnection) -> None:
     with pytest.raises(IllegalQuery, match="TLS proxy"):
         serve(view, host="0.0.0.0")

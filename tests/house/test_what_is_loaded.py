@@ -5,14 +5,17 @@ A module that is loaded and not used costs memory and time in each process: thes
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
+from ledger.runtime.gc_tuning import loading
 from producers.cli.command_files import FILE_OF, FILES, commands_of
 from tests.journeys.running_node import ROOT, up
 from tests.patience import PATIENCE
@@ -120,6 +123,20 @@ def test_a_command_loads_its_own_file_alone() -> None:
 def test_each_file_has_just_the_commands_that_the_table_names() -> None:
     for file in dict.fromkeys(file for file, _ in FILES):
         assert {*commands_of(file)} == {name for name in FILE_OF if FILE_OF[name] == file}, file
+
+
+def test_nothing_is_collected_while_modules_load_and_seldom_afterwards_even_where_one_cannot_be_loaded() -> None:
+    before = gc.get_threshold()
+    try:
+        with suppress(ImportError), loading():
+            assert not gc.isenabled()
+            raise ImportError
+        assert gc.isenabled()
+        assert gc.get_threshold()[0] == 100_000
+        assert gc.get_freeze_count() > 0
+    finally:
+        gc.unfreeze()
+        gc.set_threshold(*before)
 
 
 @pytest.fixture

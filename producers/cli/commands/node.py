@@ -10,7 +10,7 @@ import typer
 
 from kledger.contract.errors import LedgerError
 from kledger.contract.words import NodeRole
-from ledger.runtime.gc_tuning import collect_seldom
+from ledger.runtime.gc_tuning import loading
 from ledger.runtime.numpy_threads import compute_on_one_thread
 from ledger.runtime.plain_structlog import load_structlog
 from producers.cli.encoding import plain
@@ -70,10 +70,10 @@ def up(
     except LedgerError as error:
         sys.stderr.write(f"kledger: {plain(error.message)} ({error.code})\n")
         raise typer.Exit(FAILED) from error
-    collect_seldom()  # while modules load as well: as often as by default it takes a fifth of the start
-    load_structlog()
-    compute_on_one_thread()
-    from producers.node.compose import NodeSettings, run
+    with loading():
+        load_structlog()
+        compute_on_one_thread()
+        from producers.node.compose import NodeSettings, run
 
     options: dict[str, Any] = {"data": data, "http": http, "nats": nats, "qdrant": qdrant, "replicas": replicas}
     options |= {"checkpoint_hook": checkpoint_hook, "log_level": log_level}
