@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import math
+import gc
 import socket
 import subprocess
 import sys
@@ -13,10 +14,11 @@ import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from http.client import HTTPResponse
+from typing import Any
 
 import pytest
 
-from kledger import LedgerClient
+from kledger import AsyncLedgerClient, LedgerClient
 from kledger.client import connection
 from kledger.client.transport import over_sockets
 from kledger.client.transport.exchange import (
@@ -375,6 +377,63 @@ def test_threads_share_a_client_and_each_gets_its_own_answers(node: ScriptedNode
     with LedgerClient(node.url) as ledger, ThreadPoolExecutor(8) as threads:
         wanted = [f"k-{number % 16}" for number in range(160)]
         assert [each["id"] for each in threads.map(ledger.get, wanted)] == wanted
+
+
+def test_threads_that_ask_at_once_open_one_transport(node: ScriptedNode, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The others would lose what they connect: sockets that nobody closes."""
+    opened, all_ask = [], threading.Barrier(8)
+
+    class Slow(SocketTransport):
+        def __init__(self, *args: Any, **kwargs: Any) -> None:
+            opened.append(self)
+            super().__init__(*args, **kwargs)
+            more_came.wait(0.05)  # those that do not wait for this one are here by then
+
+    more_came = threading.Event()
+    monkeypatch.setattr(over_sockets, "SocketTransport", Slow)
+    node.says("GET /api/knowledge/k-1", {"id": "k-1"})
+
+    def ask(_: int) -> str:
+        all_ask.wait(PATIENCE)
+        return str(ledger.get("k-1")["id"])
+
+    with LedgerClient(node.url) as ledger, ThreadPoolExecutor(8) as threads:
+        assert list(threads.map(ask, range(8))) == ["k-1"] * 8
+    assert len(opened) == 1
+
+
+# What a loop that has ended leaves open is closed when it is collected, and Python tells so: here, by `gc.collect`.
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_an_async_client_serves_one_event_loop_after_another(node: ScriptedNode) -> None:
+    """As in a script that calls `asyncio.run` for each question."""
+    node.says("GET /api/knowledge/k-1", {"id": "k-1"})
+    ledger = AsyncLedgerClient(node.url)
+
+    async def ask() -> str:
+        return str((await ledger.get("k-1"))["id"])
+
+    for _ in range(3):
+        assert asyncio.run(ask()) == "k-1"
+
+    async def ask_and_close() -> str:
+        async with ledger:
+            return await ask()
+
+    assert asyncio.run(ask_and_close()) == "k-1"
+    gc.collect()
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+async def test_event_loops_of_two_threads_share_an_async_client(node: ScriptedNode) -> None:
+    node.says("GET /api/knowledge/k-1", {"id": "k-1"})
+    async with AsyncLedgerClient(node.url) as ledger:
+
+        async def ask() -> None:
+            for _ in range(10):
+                assert (await ledger.get("k-1"))["id"] == "k-1"
+
+        await asyncio.gather(ask(), asyncio.to_thread(asyncio.run, ask()))
+    gc.collect()
 
 
 def test_a_client_that_waits_sends_a_write_again_with_its_key(

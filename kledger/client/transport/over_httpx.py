@@ -24,27 +24,44 @@ from kledger.client.transport.nearby import LOOPBACK
 
 
 class HttpxTransport:
-    """Requests over a client of httpx; what has to wait gives the event loop to others."""
+    """Requests over clients of httpx, one for each event loop; what has to wait gives the loop to others."""
 
     def __init__(self, address: str, token: str | None, *, timeout: float, connect: float) -> None:
         """`timeout` is seconds of silence that end an attempt, `connect` seconds for a connection."""
-        parts = urlsplit(address)
-        self.http = httpx.AsyncClient(
-            base_url=address.rstrip("/"),
-            headers={"Authorization": f"Bearer {token}"} if token else {},
-            timeout=httpx.Timeout(timeout, connect=connect),
+        self._address, self._token = address, token
+        self._timeout, self._connect = timeout, connect
+        self._given: httpx.AsyncClient | None = None
+        self._of: dict[asyncio.AbstractEventLoop, httpx.AsyncClient] = {}
+
+    @classmethod
+    def over(cls, http: httpx.AsyncClient) -> HttpxTransport:
+        """A transport over a client that is there already."""
+        transport = cls(str(http.base_url), None, timeout=0.0, connect=0.0)
+        transport._given = http
+        return transport
+
+    @property
+    def http(self) -> httpx.AsyncClient:
+        """The client of the event loop that runs: what another one opened, as an `asyncio.run` before, is its own."""
+        if self._given is not None:
+            return self._given
+        loop = asyncio.get_running_loop()
+        if loop not in self._of:
+            running = {each: http for each, http in list(self._of.items()) if not each.is_closed()}
+            self._of = running | {loop: self._opened()}
+        return self._of[loop]
+
+    def _opened(self) -> httpx.AsyncClient:
+        parts = urlsplit(self._address)
+        return httpx.AsyncClient(
+            base_url=self._address.rstrip("/"),
+            headers={"Authorization": f"Bearer {self._token}"} if self._token else {},
+            timeout=httpx.Timeout(self._timeout, connect=self._connect),
             # A proxy cannot reach the caller's own loopback, whatever the environment says.
             trust_env=parts.hostname not in LOOPBACK,
             # Reading the certificate store takes longer than a whole search: only where it is used.
             verify=parts.scheme == "https",
         )
-
-    @classmethod
-    def over(cls, http: httpx.AsyncClient) -> HttpxTransport:
-        """A transport over a client that is there already."""
-        transport = cls.__new__(cls)
-        transport.http = http
-        return transport
 
     async def exchange(self, request: Request) -> Reply:
         """Send one request and return its answer. Raises NoReply."""
@@ -79,8 +96,10 @@ class HttpxTransport:
         return await asyncio.to_thread(work)
 
     async def close(self) -> None:
-        """Close the sockets."""
-        await self.http.aclose()
+        """Close the sockets of the event loop that runs; those of another one end with it."""
+        http = self._given or self._of.pop(asyncio.get_running_loop(), None)
+        if http is not None:
+            await http.aclose()
 
 
 def _reason(error: Exception) -> str:
