@@ -82,6 +82,18 @@ def require_one_of(words: Sequence[str], name: str, value: Any) -> None:
         raise _refused(name, f"is {str(value)[:100]!r}: write {' or '.join(words)}")
 
 
+def _require_objects(name: str, value: Any) -> None:
+    """Refuse what is no list of objects: a text, one object alone, texts in a list."""
+    if isinstance(value, str | bytes):
+        raise _refused(name, "is a text, and a list of objects is meant: write [{…}]")
+    if isinstance(value, Mapping):
+        raise _refused(name, "is an object, and a list of them is meant: write [{…}]")
+    if isinstance(value, Sequence):
+        for number, each in enumerate(value):
+            if not isinstance(each, Mapping):
+                raise _refused(f"{name}[{number}]", f"is {str(each)[:100]!r}, and an object is meant: write {{…}}")
+
+
 def _require_object(name: str, value: Any) -> None:
     if not isinstance(value, Mapping):
         raise _refused(name, f"is {str(value)[:100]!r}, and an object is meant: write {{…}}")
@@ -96,7 +108,9 @@ def _rule(hint: Any) -> Callable[[str, Any], None] | None:
     if origin is Literal:
         return functools.partial(require_one_of, get_args(stated[0]))
     if origin in _LISTS:
-        return require_list
+        parts = {get_origin(each) or each for each in get_args(stated[0])}
+        # Of many that are read as they come, the node judges each on its own.
+        return _require_objects if origin is not Iterable and parts & set(_OBJECTS) else require_list
     return _require_object if origin in _OBJECTS else None
 
 

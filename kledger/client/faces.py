@@ -16,6 +16,7 @@ from types import MethodType
 from typing import Any, Concatenate, Generic, ParamSpec, Protocol, Self, TypeVar, overload
 
 from kledger.client.arguments import refusing_slips, require_list, require_one_of
+from kledger.client.slips.other_names import telling_what_it_takes
 from kledger.client.wire import Lineage, Wire
 from kledger.contract.language import LANGUAGES, Language
 from kledger.contract.scopes import Caller, check_name
@@ -36,6 +37,7 @@ class _Face:
         derived._wire = wire
         return derived
 
+    @telling_what_it_takes
     def acting_as(
         self,
         *,
@@ -60,6 +62,7 @@ class _Face:
         caller = Caller(user=user, agent=agent, project=project, team=team, org=org, further=tuple(scopes))
         return self._through(replace(self._wire, caller=caller))
 
+    @telling_what_it_takes
     def within(
         self,
         *,

@@ -65,7 +65,9 @@ def call(client: Any, family: type, name: str, argument: str, value: Any) -> Any
     hints = hints_of_arguments(function)
     for each in needed:
         if each != argument and (kinds := kinds_of(hints[each])):
-            needed[each] = ["x"] if {"list", "Sequence", "Iterable"} & kinds else needed[each]
+            of_objects = any({"dict", "Mapping"} & kinds_of(part) for part in get_args(hints[each]))
+            listed: list[Any] = [{}] if of_objects else ["x"]
+            needed[each] = listed if {"list", "Sequence", "Iterable"} & kinds else needed[each]
             needed[each] = {} if {"dict", "Mapping"} & kinds and not isinstance(needed[each], list) else needed[each]
             needed[each] = get_args(hints[each])[0] if get_origin(hints[each]) is Literal else needed[each]
     stated = needed | {argument: value}
@@ -171,7 +173,7 @@ def test_every_name_that_an_answer_gives_is_there() -> None:
     for other, here in other_names._METHODS.items():
         assert not hasattr(LedgerClient, other), other
         methods = [word for word in re.findall(r"[a-z_]+", here) if hasattr(LedgerClient, word)]
-        assert methods or "kledger export-tree" in here, here
+        assert methods or here.startswith("kledger "), here
 
 
 @pytest.mark.parametrize(
@@ -188,6 +190,32 @@ def test_every_name_that_an_answer_gives_is_there() -> None:
 def test_an_argument_that_is_none_is_told_those_that_there_are(given: dict[str, Any], said: str) -> None:
     with LedgerClient("http://127.0.0.1:1") as ledger, pytest.raises(TypeError, match=said):
         ledger.search("q", **given)
+
+
+def test_who_is_meant_is_asked_for_as_an_endpoint_asks() -> None:
+    with LedgerClient("http://127.0.0.1:1") as ledger:
+        with pytest.raises(TypeError, match=r"^acting_as\(\) got .* 'user_id'; here it is acting_as\(user=…\); it"):
+            ledger.acting_as(user_id="ann")  # type: ignore[call-arg]
+        with pytest.raises(TypeError, match=r"^acting_as\(\) too many positional arguments; it takes user, agent"):
+            ledger.acting_as("ann")  # type: ignore[call-arg]
+        with pytest.raises(TypeError, match=r"^within\(\) got .* 'run_id'; here it is within\(trace_id=…\)"):
+            ledger.within(run_id="run-1")  # type: ignore[call-arg]
+
+
+def test_what_is_no_list_of_objects_is_told_what_to_write(node: ScriptedNode) -> None:
+    with LedgerClient(node.url, retries=0) as ledger:
+        session = ledger.session("s-1")
+        for messages, said in (
+            ("hello", "messages is a text, and a list of objects is meant: write [{…}]"),
+            ({"role": "user"}, "messages is an object, and a list of them is meant: write [{…}]"),
+            (["hello"], "messages[0] is 'hello', and an object is meant: write {…}"),
+        ):
+            with pytest.raises(InvalidPayload) as refused:
+                session.append(messages)  # type: ignore[arg-type]
+            assert refused.value.message == said
+        with pytest.raises(InvalidPayload, match=r"^acl\[0\] is 'user:mei', and an object is meant"):
+            ledger.save("t", "c", ["tool"], acl=["user:mei"])  # type: ignore[list-item]
+    assert node.asked == []
 
 
 def test_a_name_that_is_no_text_is_refused_as_one() -> None:
