@@ -7,7 +7,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from kledger.client.admin import AdminEndpoints, RefusedEndpoints
-from kledger.client.connection import DEFAULT_URL, Connection
+from kledger.client.connection import Connection, address_of
 from kledger.client.documents import DocumentEndpoints
 from kledger.client.evolutions import EvolutionEndpoints
 from kledger.client.faces import AsyncFace, Runner, SyncFace
@@ -97,16 +97,16 @@ class SyncSession(SyncFace, SessionEndpoints):
 class AsyncLedgerClient(AsyncItems, LedgerEndpoints):
     """A node of the ledger, for async callers. Use it in `async with`, or call `aclose` in the end.
 
-    `timeout` is seconds of silence that end an attempt: an answer that goes on coming is waited for. What is safe to
-    repeat is sent again for `retry_for` seconds (None: the environment's KLEDGER_RETRY_FOR, else 30, and 3 where
-    nothing has answered yet), at most `retries` times. With `read_your_writes` every read sees what this client wrote,
-    or says in `degraded` that it does not. `token` is needed where the node has tokens; without one it is the
-    environment's KLEDGER_TOKEN.
+    `url` is that of the node (None: the environment's KLEDGER_URL, else DEFAULT_URL). `timeout` is seconds of silence
+    that end an attempt: an answer that goes on coming is waited for. What is safe to repeat is sent again for
+    `retry_for` seconds (None: the environment's KLEDGER_RETRY_FOR, else 30, and 3 where nothing has answered yet), at
+    most `retries` times. With `read_your_writes` every read sees what this client wrote, or says in `degraded` that it
+    does not. `token` is needed where the node has tokens; without one it is the environment's KLEDGER_TOKEN.
     """
 
     def __init__(
         self,
-        url: str = DEFAULT_URL,
+        url: str | None = None,
         *,
         timeout: float = 30.0,
         retries: int | None = None,
@@ -114,7 +114,9 @@ class AsyncLedgerClient(AsyncItems, LedgerEndpoints):
         token: str | None = None,
         retry_for: float | None = None,
     ) -> None:
-        super().__init__(Wire(Connection(url, timeout, retries, read_your_writes, token, retry_for=retry_for)))
+        super().__init__(
+            Wire(Connection(address_of(url), timeout, retries, read_your_writes, token, retry_for=retry_for))
+        )
 
     @classmethod
     def over(cls, wire: Wire) -> Self:
@@ -183,7 +185,7 @@ class LedgerClient(SyncItems, LedgerEndpoints):
 
     def __init__(
         self,
-        url: str = DEFAULT_URL,
+        url: str | None = None,
         *,
         timeout: float = 30.0,
         retries: int | None = None,
@@ -191,7 +193,7 @@ class LedgerClient(SyncItems, LedgerEndpoints):
         token: str | None = None,
         retry_for: float | None = None,
     ) -> None:
-        connection = Connection(url, timeout, retries, read_your_writes, token, retry_for=retry_for)
+        connection = Connection(address_of(url), timeout, retries, read_your_writes, token, retry_for=retry_for)
         connection.blocking = is_reached_plainly(connection.address)
         super().__init__(Wire(connection), _runner(connection))
 

@@ -54,6 +54,7 @@ FIRST_PAUSE = 0.1  # seconds; doubled each time
 LONGEST_PAUSE = 2.0
 LONGEST_WAIT = 30.0  # what a node may ask for before the next try
 TOKEN_VARIABLE = "KLEDGER_TOKEN"
+URL_VARIABLE = "KLEDGER_URL"
 _CHANGING = threading.Lock()  # of every connection, so that one can be copied and pickled; it is held for a moment
 
 
@@ -246,6 +247,11 @@ def _no_number(body: object) -> float | None:
         elif isinstance(part, list | tuple):
             waiting.extend(part)
     return None
+
+
+def address_of(stated: str | None) -> str:
+    """The address of a node: the one stated, else KLEDGER_URL's, else that of a node on this machine."""
+    return os.environ.get(URL_VARIABLE, "").strip() or DEFAULT_URL if stated is None else stated
 
 
 def token_of(stated: str | None) -> str | None:

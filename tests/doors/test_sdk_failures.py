@@ -177,6 +177,21 @@ async def test_the_time_to_try_again_comes_from_the_environment_too(
         LedgerClient(nobody)
 
 
+@pytest.mark.parametrize("client", [LedgerClient, AsyncLedgerClient])
+def test_the_address_comes_from_the_environment_as_that_of_a_command_does(
+    client: type[LedgerClient | AsyncLedgerClient], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KLEDGER_URL", "http://127.0.0.1:8431")
+    assert client().wire.connection.address == "http://127.0.0.1:8431"
+    assert client("http://127.0.0.1:1").wire.connection.address == "http://127.0.0.1:1"
+    for nothing in ("", " "):
+        monkeypatch.setenv("KLEDGER_URL", nothing)
+        assert client().wire.connection.address == connection.DEFAULT_URL
+    monkeypatch.setenv("KLEDGER_URL", "127.0.0.1:8431")
+    with pytest.raises(NodeUnreachable, match="no address of a node: write http://"):
+        client()
+
+
 async def test_a_node_that_waits_for_somebody_is_not_asked_again(node: ScriptedNode) -> None:
     node.refuses("POST /api/knowledge", "broker_unavailable", 503, "its disk is full", retryable=False)
     async with AsyncLedgerClient(node.url) as ledger:
