@@ -6,7 +6,7 @@ what they add meanwhile is newer than the first page and does not come.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Mapping
 from typing import TYPE_CHECKING, TypedDict, Unpack
 
 from kledger.client.faces import AsyncFace, Endpoint, SyncFace
@@ -40,6 +40,16 @@ _ITEMS = Endpoint(list_items)
 _RESOURCES = Endpoint(list_resources)
 
 
+def _require_whole(filters: Mapping[str, object]) -> None:
+    """Raise TypeError for a part of a list, of which the parts are asked for here."""
+    for name in ("limit", "before", "offset"):
+        if name in filters:
+            raise TypeError(
+                f"iterate() reads a whole list and takes no {name!r}: itertools.islice takes some of it, "
+                "list(limit=…) is one page; page=… is how many come with one request"
+            )
+
+
 class AsyncItems(AsyncFace):
     """Every item that the caller sees."""
 
@@ -48,6 +58,7 @@ class AsyncItems(AsyncFace):
 
         In another order it is the list as of the first page.
         """
+        _require_whole(filters)
         ask, before, offset = _ITEMS.__get__(self, type(self)), None, 0
         while True:
             answer = await ask(limit=page, before=before, offset=offset, **filters)
@@ -69,6 +80,7 @@ class SyncItems(SyncFace):
 
         In another order it is the list as of the first page.
         """
+        _require_whole(filters)
         ask, before, offset = _ITEMS.__get__(self, type(self)), None, 0
         while True:
             answer = ask(limit=page, before=before, offset=offset, **filters)
@@ -86,6 +98,7 @@ class AsyncEveryResource(AsyncFace):
 
     async def iterate(self, *, page: int = PAGE, **filters: Unpack[ResourceFilters]) -> AsyncIterator[ListedResource]:
         """Each resource once, newest first, asked for in pages of `page` (at most 1000), without its secret."""
+        _require_whole(filters)
         ask, before = _RESOURCES.__get__(self, type(self)), None
         while True:
             answer = await ask(limit=page, before=before, **filters)
@@ -100,6 +113,7 @@ class SyncEveryResource(SyncFace):
 
     def iterate(self, *, page: int = PAGE, **filters: Unpack[ResourceFilters]) -> Iterator[ListedResource]:
         """Each resource once, newest first, asked for in pages of `page` (at most 1000), without its secret."""
+        _require_whole(filters)
         ask, before = _RESOURCES.__get__(self, type(self)), None
         while True:
             answer = ask(limit=page, before=before, **filters)

@@ -192,6 +192,19 @@ def test_an_argument_that_is_none_is_told_those_that_there_are(given: dict[str, 
         ledger.search("q", **given)
 
 
+@pytest.mark.parametrize("part", ["limit", "before", "offset"])
+async def test_a_part_of_a_list_is_not_iterated_and_what_to_write_is_told(part: str) -> None:
+    said = rf"^iterate\(\) reads a whole list and takes no '{part}': itertools.islice"
+    with LedgerClient("http://127.0.0.1:1") as ledger:
+        for lister in (ledger, ledger.resources):
+            with pytest.raises(TypeError, match=said):
+                next(lister.iterate(**{part: 1}))  # type: ignore[arg-type]
+    async with AsyncLedgerClient("http://127.0.0.1:1") as awaited:
+        for asynchronous in (awaited, awaited.resources):
+            with pytest.raises(TypeError, match=said):
+                await anext(asynchronous.iterate(**{part: 1}))  # type: ignore[arg-type]
+
+
 def test_who_is_meant_is_asked_for_as_an_endpoint_asks() -> None:
     with LedgerClient("http://127.0.0.1:1") as ledger:
         with pytest.raises(TypeError, match=r"^acting_as\(\) got .* 'user_id'; here it is acting_as\(user=…\); it"):
