@@ -33,8 +33,8 @@ LONGEST_TARGET = 65_536  # characters; as httpx has it
 KEPT_IDLE = 4.0  # seconds; a node closes what is idle for five, and what is sent just then is lost
 SHORTEST = 1e-6  # seconds
 PIECE = 1 << 20  # bytes read at once; room for a whole body is taken before one of them has come
-_SWITCHING = 101  # what follows is of another protocol
-_AN_ANSWER = 200  # below it stands what is said before one
+_AN_ANSWER = 200  # below it stands what is said before one, which a node says nothing of
+_WITHOUT_BODY = (204, 304)
 _IN_A_PATH = "/%:@!$&'()*+,;=~"
 
 
@@ -63,11 +63,12 @@ class SocketTransport:
         """Send one request and return its answer. Raises NoReply."""
         target = self._target(request)
         closed = self._closed
-        connection = self._taken() or self._connected()
+        connection, whole = self._taken() or self._connected(), False
         try:
             # What is refused before it is whole, as it is too large, is answered while it is still being sent.
             with contextlib.suppress(BrokenPipeError, ConnectionResetError):
                 connection.request(request.method, target, request.content, {**self._authorised, **request.headers})
+                whole = True
             with connection.getresponse() as answer:
                 content = _body(answer)
         except TimeoutError as error:
@@ -79,7 +80,7 @@ class SocketTransport:
         except BaseException:  # what is interrupted halfway cannot be used again
             connection.close()
             raise
-        self._give_back(connection, answer, closed)
+        self._give_back(connection, whole and not answer.will_close, closed)
         return Reply(answer.status, content, self._root + target, answer.headers.get(POSITION, ""))
 
     def _target(self, request: Request) -> str:
@@ -113,10 +114,10 @@ class SocketTransport:
         connection.sock.settimeout(self._timeout)
         return connection
 
-    def _give_back(self, connection: HTTPConnection, answer: HTTPResponse, closed: int) -> None:
+    def _give_back(self, connection: HTTPConnection, usable: bool, closed: int) -> None:
         now = time.monotonic()
         with self._lock:
-            kept = closed == self._closed and not answer.will_close
+            kept = usable and closed == self._closed
             # A newer one is taken before an older one: what a burst has left would stay here for good.
             stale = [each.connection for each in self._idle if now - each.since >= KEPT_IDLE]
             self._idle = self._idle[len(stale) :]
@@ -154,24 +155,25 @@ def _in_a_query(value: object) -> object:
 
 
 def _body(answer: HTTPResponse) -> bytes:
-    """The body of an answer. Raises HTTPException where it breaks off.
+    """The body of an answer. Raises HTTPException where it breaks off, or what came is no answer.
 
     To the standard library a head that breaks off is one that ends there, and what follows is a body of any length.
     """
-    while answer.status < _AN_ANSWER and answer.status != _SWITCHING:
-        answer.headers = None  # type: ignore[assignment] # so it reads the next head
-        answer.begin()
-    if answer.status == _SWITCHING or (answer.length is None and not answer.chunked):
+    if answer.status in _WITHOUT_BODY:
+        return b""
+    length = answer.headers.get("Content-Length", "")
+    chunked = answer.headers.get("Transfer-Encoding", "").lower() == "chunked"
+    if answer.status < _AN_ANSWER or not (chunked or (length.isascii() and length.isdecimal())):
         raise HTTPException("the answer does not tell where it ends")
-    pieces = []
+    body = bytearray()
     try:
         while piece := answer.read(PIECE):
-            pieces.append(piece)
+            body += piece
     except ValueError as error:
         raise HTTPException("the answer has a chunk of no length") from error
-    if answer.length:
-        raise IncompleteRead(b"".join(pieces), answer.length)
-    return b"".join(pieces)
+    if not chunked and len(body) != int(length):
+        raise IncompleteRead(bytes(body), int(length) - len(body))
+    return bytes(body)
 
 
 def _is_open(connection: HTTPConnection) -> bool:
