@@ -251,7 +251,9 @@ def _no_number(body: object) -> float | None:
 
 def address_of(stated: str | None) -> str:
     """The address of a node: the one stated, else KLEDGER_URL's, else that of a node on this machine."""
-    return os.environ.get(URL_VARIABLE, "").strip() or DEFAULT_URL if stated is None else stated
+    if stated is not None:
+        return stated
+    return os.environ.get(URL_VARIABLE, "").strip() or DEFAULT_URL
 
 
 def token_of(stated: str | None) -> str | None:

@@ -167,12 +167,13 @@ def _body(answer: HTTPResponse) -> bytes:
         raise HTTPException("the answer does not tell where it ends")
     body = bytearray()
     try:
+        announced = 0 if chunked else int(length)
         while piece := answer.read(PIECE):
             body += piece
-    except ValueError as error:
-        raise HTTPException("the answer has a chunk of no length") from error
-    if not chunked and len(body) != int(length):
-        raise IncompleteRead(bytes(body), int(length) - len(body))
+    except ValueError as error:  # of a number below zero, or of thousands of digits
+        raise HTTPException("the answer has no length that can be read") from error
+    if not chunked and len(body) != announced:
+        raise IncompleteRead(bytes(body), announced - len(body))
     return bytes(body)
 
 
