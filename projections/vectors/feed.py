@@ -111,13 +111,18 @@ class VectorFeed:
         """Weight of this model's cosine relative to the best keyword score."""
         return self._client.vector_weight if self._client else 0.0
 
+    def begin(self) -> None:
+        """Begin to start the process; `start` waits for it."""
+        self.applied = _loaded_before(self._settings)
+        self._starting = asyncio.create_task(self._start(), name="vector-process-start")
+
     async def start(self) -> None:
-        """Start the process. Raises its error, unless there are vectors on disk: then `run` reports it.
+        """Return once the process runs. Raises its error, unless there are vectors on disk: then `run` reports it.
 
         In that case it does not wait: loading 140,000 points takes two seconds, and only searches need them.
         """
-        self.applied = _loaded_before(self._settings)
-        self._starting = asyncio.create_task(self._start(), name="vector-process-start")
+        if self._starting is None:
+            self.begin()
         if not self.applied:
             await self._started()
 

@@ -293,7 +293,8 @@ def test_up_runs_a_node_with_what_was_stated_and_exits_as_it_does(
         ran_with.append(stated)
         return 1
 
-    monkeypatch.setitem(sys.modules, "producers.node.compose", SimpleNamespace(NodeSettings=dict, run=run))
+    monkeypatch.setitem(sys.modules, "producers.node.compose", SimpleNamespace(run=run))
+    monkeypatch.setitem(sys.modules, "producers.node.start.foundation", SimpleNamespace(NodeSettings=dict))
     monkeypatch.setattr("producers.node.address.check_free", lambda *_: None)  # another node may run here
     assert kledger("up", *arguments).exit_code == 1
     assert ran_with == [settings]

@@ -159,7 +159,7 @@ def idle(tmp_path: Path) -> str:
 
 def test_an_idle_node_has_loaded_nothing_that_is_asked_for_seldom(idle: str) -> None:
     loaded = told(idle)
-    assert {"duckdb", "producers.node.compose"} <= loaded
+    assert {"duckdb", "producers.node.start.assembly"} <= loaded
     assert loaded & {*NOT_BY_AN_IDLE_NODE} == set()
 
 

@@ -181,6 +181,7 @@ def imported() -> Callable[[], None]:
     import producers.cli.main
     import producers.node.compose
     import producers.node.otel
+    import producers.node.start.assembly
     from tests.doors import one_app
 
     for module in (*nursery.MODULES, *LATE):
@@ -189,7 +190,7 @@ def imported() -> Callable[[], None]:
     commands: Any = typer.main.get_command(producers.cli.main.app)
     assert all(commands.commands.values())  # each file of commands is loaded
     one_app.routes()
-    producers.node.compose.create_app = one_app.app_of  # type: ignore[attr-defined]  # what it imports is not exported
+    producers.node.start.assembly.create_app = one_app.app_of  # type: ignore[attr-defined]  # what it imports is not exported
     duckdb.default_connection().close()  # it has a thread, and nobody uses it
     gc.collect()
     gc.freeze()

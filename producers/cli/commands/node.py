@@ -73,7 +73,8 @@ def up(
     with loading():
         load_structlog()
         compute_on_one_thread()
-        from producers.node.compose import NodeSettings, run
+        from producers.node.compose import run
+        from producers.node.start.foundation import NodeSettings
 
     options: dict[str, Any] = {"data": data, "http": http, "nats": nats, "qdrant": qdrant, "replicas": replicas}
     options |= {"checkpoint_hook": checkpoint_hook, "log_level": log_level}
