@@ -55,6 +55,8 @@ LONGEST_PAUSE = 2.0
 LONGEST_WAIT = 30.0  # what a node may ask for before the next try
 TOKEN_VARIABLE = "KLEDGER_TOKEN"
 URL_VARIABLE = "KLEDGER_URL"
+_POSITIONS = 2**63
+"""So many positions a log can have."""
 _CHANGING = threading.Lock()  # of every connection, so that one can be copied and pickled; it is held for a moment
 
 
@@ -102,8 +104,8 @@ class Connection:
         return HttpxTransport(self.address, self.token, **times)
 
     def saw(self, position: object) -> None:
-        """Remember a position that a write was acknowledged at."""
-        if isinstance(position, int):
+        """Remember a position that a write was acknowledged at; what no log can have is none."""
+        if isinstance(position, int) and position < _POSITIONS:
             with _CHANGING:  # between a look and a write of one thread, another may have written more
                 self.written = max(self.written, position)
 

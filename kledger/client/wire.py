@@ -38,6 +38,8 @@ class Lineage:
 
 _LEGAL_IN_A_KEY = "!#$&'()*+,/:;<=>?@[]^`{|} "
 THE_OPERATOR = Caller()
+_DIGITS = 19
+"""Of the last position that a log can have, 2^63 - 1."""
 NO_LINEAGE = Lineage()
 
 
@@ -114,8 +116,7 @@ class Wire:
         document = _document(answer) if answer.content else None
         if isinstance(document, dict):
             self.connection.saw(document.get("position"))
-        if answer.position.isdecimal():
-            self.connection.saw(int(answer.position))
+        self.connection.saw(_position(answer.position))
         return document
 
     async def order(self, path: str, body: object) -> Any:
@@ -145,6 +146,11 @@ def segment(value: str) -> str:
 def comma_joined(values: Sequence[str] | None) -> str | None:
     """A filter of several values as the query string wants it: `a,b`; None when there is none."""
     return join_words(values) if values else None
+
+
+def _position(header: str) -> int | None:
+    """The position in a header; None where it has none that a log can have."""
+    return int(header) if header.isdecimal() and len(header) <= _DIGITS else None
 
 
 def _document(answer: Reply) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import gc
+import json
 import socket
 import subprocess
 import sys
@@ -251,6 +252,16 @@ def test_a_client_that_waits_sends_a_write_again_with_its_key(
         assert ledger.written == 7
     assert len(node.asked) == 3
     assert len({asked.headers["idempotency-key"] for asked in node.asked}) == 1
+
+
+@pytest.mark.parametrize("header", ["9" * 5_000, str(2**63), "-1", "seven"])
+@pytest.mark.parametrize("said", [2**63, -1, "7"])
+def test_a_position_that_no_log_can_have_is_none(header: str, said: object) -> None:
+    body = json.dumps({"position": said}).encode()
+    head = f"HTTP/1.1 201 Created\r\nContent-Length: {len(body)}\r\nX-Ledger-Position: {header}\r\n\r\n"
+    with raw_server(head.encode() + body) as node, LedgerClient(node.url) as ledger:
+        ledger.save("t", "c", ["tool"])
+        assert ledger.written == 0
 
 
 def test_a_client_that_waits_tells_of_a_node_that_does_not_answer() -> None:
