@@ -39,9 +39,9 @@ from projections.live.decoded_ahead import decoded_ahead
 from projections.live.files import discard
 
 MEMORY_LIMIT = "384MB"
-CHECKPOINT_EVERY = 200_000
+CHECKPOINT_EVERY = 350_000
 """Events between checkpoints of the new file. Without them, all that is committed stays in memory until the end; with
-many, what is not yet a whole row group is written again each time."""
+many, row groups that are not full are merged again and again."""
 
 
 @dataclass(frozen=True, slots=True)
