@@ -46,15 +46,16 @@ async def serving(
     except OSError as error:  # somebody listened there meanwhile
         raise cannot_listen(host, port, error) from error
     server = uvicorn.Server(config)
-    serving = asyncio.create_task(server._serve([sock]), name="http")  # `serve` would handle signals, as the node does
+    # `serve` would handle signals, as the node does
+    answering = asyncio.create_task(server._serve([sock]), name="http")
     try:
         while not server.started:
-            if serving.done():
-                serving.result()
+            if answering.done():
+                answering.result()
             await asyncio.sleep(0.005)
         yield f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
     finally:
         end_streams()
         server.should_exit = True
         with contextlib.suppress(asyncio.CancelledError):
-            await serving
+            await answering
