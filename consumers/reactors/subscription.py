@@ -24,6 +24,7 @@ from nats.js.api import ConsumerConfig
 from kledger.contract.errors import (
     BrokerUnavailable,
     IllegalSubject,
+    InvalidPayload,
     LedgerError,
     ServiceFailed,
     VersionConflict,
@@ -34,8 +35,10 @@ from ledger.wire.subjects import ROOT, encode_token, parse_subject
 
 log = structlog.get_logger(__name__)
 
-ACK_WAIT = float(os.environ.get("KLEDGER_REACTOR_ACK_WAIT", "15"))
-"""Seconds of silence after which a request is delivered to another node."""
+VARIABLE = "KLEDGER_REACTOR_ACK_WAIT"
+ACK_WAIT = 15.0
+"""Seconds of silence after which a request is delivered to another node, where the environment says nothing else."""
+LEAST_ACK_WAIT, MOST_ACK_WAIT = 0.1, 86_400.0
 PAUSE = 2.0
 """Seconds before a failed request is redelivered."""
 MOST_TRIES = 8
@@ -76,13 +79,29 @@ class Reactor(Protocol):
 
 
 def subscribe(broker: NatsBroker, org: str, reactors: Sequence[Reactor], inbox_prefix: str) -> None:
-    """Subscribe each reactor to the requests of one tenant."""
+    """Subscribe each reactor to the requests of one tenant. Raises InvalidPayload for an invalid setting."""
+    ack_wait = ack_wait_from_environment()
     for reactor in reactors:
         for stage in reactor.stages:
-            _subscribe(broker, org, reactor, stage, inbox_prefix)
+            _subscribe(broker, org, reactor, stage, inbox_prefix, ack_wait)
 
 
-def _subscribe(broker: NatsBroker, org: str, reactor: Reactor, stage: str, inbox_prefix: str) -> None:
+def ack_wait_from_environment() -> float:
+    """After how many seconds of silence another node gets a request. Raises InvalidPayload."""
+    value = os.environ.get(VARIABLE, "").strip()
+    try:
+        seconds = float(value or ACK_WAIT)
+    except ValueError:
+        seconds = 0.0
+    if not LEAST_ACK_WAIT <= seconds <= MOST_ACK_WAIT:
+        raise InvalidPayload(
+            f"{VARIABLE}={value[:40]} is no setting: write seconds, from {LEAST_ACK_WAIT:g} to {MOST_ACK_WAIT:g}",
+            errors=[{"field": VARIABLE, "reason": f"is no number from {LEAST_ACK_WAIT:g} to {MOST_ACK_WAIT:g}"}],
+        )
+    return seconds
+
+
+def _subscribe(broker: NatsBroker, org: str, reactor: Reactor, stage: str, inbox_prefix: str, ack_wait: float) -> None:
     subject = ".".join((ROOT, encode_token(org), reactor.kind, "*", stage, ">"))
     first = stage == reactor.stages[0]
 
@@ -90,7 +109,7 @@ def _subscribe(broker: NatsBroker, org: str, reactor: Reactor, stage: str, inbox
         subject,
         stream=JStream(LEDGER_STREAM, declare=False),
         durable="-".join((reactor.name, *(() if first else (stage,)), encode_token(org))),
-        config=ConsumerConfig(ack_wait=ACK_WAIT, max_deliver=-1, max_ack_pending=1_000),
+        config=ConsumerConfig(ack_wait=ack_wait, max_deliver=-1, max_ack_pending=1_000),
         pull_sub=PullSub(batch_size=reactor.at_once),
         inbox_prefix=f"{inbox_prefix}.".encode(),
         ack_policy=AckPolicy.NACK_ON_ERROR,
@@ -107,7 +126,7 @@ def _subscribe(broker: NatsBroker, org: str, reactor: Reactor, stage: str, inbox
             raise RejectMessage from error
         position, delivery = metadata.sequence.stream, metadata.num_delivered or 1
         request = Request(reactor.kind, parts.entity_id, parts.actor, position, delivery)
-        async with _in_progress(message):
+        async with _in_progress(message, ack_wait):
             await _process(reactor, request)
 
 
@@ -145,12 +164,12 @@ async def _process(reactor: Reactor, request: Request) -> None:
 
 
 @asynccontextmanager
-async def _in_progress(message: NatsMessage) -> AsyncIterator[None]:
+async def _in_progress(message: NatsMessage, ack_wait: float) -> AsyncIterator[None]:
     """Keep telling the broker that the request is in progress, so that it is not redelivered."""
 
     async def extend() -> None:
         while True:
-            await asyncio.sleep(ACK_WAIT / 3)
+            await asyncio.sleep(ack_wait / 3)
             with contextlib.suppress(nats.errors.Error):
                 await message.in_progress()
 

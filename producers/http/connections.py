@@ -77,7 +77,7 @@ class _Joined:
 class BoundedConnection(HttpToolsProtocol):
     """One connection of a client. `limits` is set by `bounded`."""
 
-    limits = Limits()
+    limits: Limits
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)

@@ -12,6 +12,7 @@ import pytest
 
 from kledger.contract.errors import NodeUnreachable
 from tests.journeys.running_node import (
+    ENVIRONMENT,
     Importing,
     RunningNode,
     alive,
@@ -66,6 +67,28 @@ def test_an_address_that_makes_no_sense_is_refused_with_what_to_write(
     tmp_path: Path, http: str, more: tuple[str, ...], said: str
 ) -> None:
     assert said in refused(tmp_path / "data", http, *more)
+
+
+@pytest.mark.parametrize(
+    "setting",
+    [
+        "KLEDGER_LIMIT_CONNECTIONS=-1",
+        "KLEDGER_EXTRACT_AFTER=lunch",
+        "KLEDGER_SESSION_IDLE_MINUTES=some",
+        "KLEDGER_RERANK_URL=nowhere",
+        "KLEDGER_RECALL_DETAIL_DAYS=few",
+        "KLEDGER_REACTOR_ACK_WAIT=nan",
+    ],
+)
+def test_a_wrong_setting_is_refused_in_a_sentence_that_names_it(tmp_path: Path, setting: str) -> None:
+    variable, _, value = setting.partition("=")
+    ran = started.kledger(*up(tmp_path / "data"), environment={**ENVIRONMENT, variable: value})
+    assert ran.returncode == 1
+    assert "Traceback" not in ran.stderr
+    told = ran.stderr.splitlines()[-1]
+    assert told.startswith("kledger: ")
+    assert told.endswith("(invalid_payload)")
+    assert variable[:13] in told  # groups of settings are named by what their names have in common
 
 
 def test_a_node_says_where_a_file_is_though_its_directory_was_named_from_where_it_started(tmp_path: Path) -> None:

@@ -30,7 +30,7 @@ ENVIRONMENT = {name: value for name, value in os.environ.items() if not name.sta
 FORKS = hasattr(os, "pidfd_open") and os.environ.get("KLEDGER_TESTS_COLD") != "1"
 # Libraries start threads as they are imported, which a fork would lose.
 ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1", "JE_ARROW_MALLOC_CONF": "background_thread:false"}
-_READ_AT_START = ("PYTHON", "LANG", "LC_", "LD_", "MALLOC_", "KLEDGER_REACTOR_ACK_WAIT")
+_READ_AT_START = ("PYTHON", "LANG", "LC_", "LD_", "MALLOC_")
 
 
 class Started:

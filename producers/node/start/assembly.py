@@ -19,7 +19,6 @@ from consumers.reactors.lives import LifeKeeper
 from ledger.broker.access import BrokerAccess
 from ledger.installed import PRODUCT, version
 from ledger.privacy.holding_back import HoldingBack
-from producers.access.limits import limits_from_environment
 from producers.access.opening import LOOPBACK
 from producers.http.app import create_app
 from producers.node.address import NodeAddress
@@ -137,8 +136,7 @@ async def assemble(base: Foundation, stack: AsyncExitStack, started: float, endi
     if "reactors" in settings.roles:
         loops["memories"] = LifeKeeper(settings.org, view, partial(publish, desk.ledger, desk.tally)).run
     consumer = create_consumer(access, loops, operator.status, version(PRODUCT), org=settings.org, reactors=reactors)
-    limits = limits_from_environment()
-    local = base.sock.getsockname()[0] in LOOPBACK
+    limits, local = base.environment.limits, base.sock.getsockname()[0] in LOOPBACK
     app = create_app(desk, on_loopback=local, tokens=base.tokens, limits=limits)  # 0.3 s, beside the start of the feed
     await feed.start()
     await stack.enter_async_context(consumer)

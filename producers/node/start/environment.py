@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from kledger.contract.language import Language, language_of_node
+from producers.access.limits import Limits, limits_from_environment
 from producers.node.archiving import segment_events_from_environment
 from producers.operations.available_models import Reflected
 from producers.operations.lifetimes import lifetimes_from_environment
@@ -17,6 +18,7 @@ from producers.operations.reflection.asking import reflected_from_environment
 class NodeEnvironment:
     """What it says. To make one raises InvalidPayload for a value that no setting has."""
 
+    limits: Limits = field(default_factory=limits_from_environment)
     language: Language = field(default_factory=language_of_node)
     recorded: Recorded = field(default_factory=recorded_from_environment)
     lifetimes: Mapping[str, int] = field(default_factory=lifetimes_from_environment)
