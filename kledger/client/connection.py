@@ -44,6 +44,7 @@ from kledger.contract.errors import (
     RateLimited,
     Unauthenticated,
 )
+from kledger.contract.json_text import MOST_POSITION
 
 DEFAULT_URL = "http://127.0.0.1:8420"
 RETRY_FOR = 30.0  # seconds; a node that stops and starts again is back long before
@@ -55,8 +56,6 @@ LONGEST_PAUSE = 2.0
 LONGEST_WAIT = 30.0  # what a node may ask for before the next try
 TOKEN_VARIABLE = "KLEDGER_TOKEN"
 URL_VARIABLE = "KLEDGER_URL"
-_POSITIONS = 2**63
-"""So many positions a log can have."""
 _CHANGING = threading.Lock()  # of every connection, so that one can be copied and pickled; it is held for a moment
 
 
@@ -105,7 +104,7 @@ class Connection:
 
     def saw(self, position: object) -> None:
         """Remember a position that a write was acknowledged at; what no log can have is none."""
-        if isinstance(position, int) and position < _POSITIONS:
+        if isinstance(position, int) and position <= MOST_POSITION:
             with _CHANGING:  # between a look and a write of one thread, another may have written more
                 self.written = max(self.written, position)
 

@@ -12,6 +12,7 @@ from kledger.client.connection import Connection
 from kledger.client.refusals import document_of_body
 from kledger.client.transport.exchange import POSITION, Reply
 from kledger.contract.errors import InvalidPayload
+from kledger.contract.json_text import MOST_POSITION
 from kledger.contract.lists import join_words
 from kledger.contract.scopes import ENTITY_TYPES, Caller
 
@@ -38,8 +39,6 @@ class Lineage:
 
 _LEGAL_IN_A_KEY = "!#$&'()*+,/:;<=>?@[]^`{|} "
 THE_OPERATOR = Caller()
-_DIGITS = 19
-"""Of the last position that a log can have, 2^63 - 1."""
 NO_LINEAGE = Lineage()
 
 
@@ -150,7 +149,7 @@ def comma_joined(values: Sequence[str] | None) -> str | None:
 
 def _position(header: str) -> int | None:
     """The position in a header; None where it has none that a log can have."""
-    return int(header) if header.isdecimal() and len(header) <= _DIGITS else None
+    return int(header) if header.isdecimal() and len(header) <= len(str(MOST_POSITION)) else None
 
 
 def _document(answer: Reply) -> Any:

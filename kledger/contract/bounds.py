@@ -18,8 +18,6 @@ from kledger.contract.seal_mark import MARK
 
 MAX_ID = 200
 """Characters of an id."""
-MOST_POSITION = 2**63 - 1
-"""A position or version is a signed 64-bit number in every view: an event with a larger one is refused."""
 MAX_DEPTH = 32
 """The deepest nesting of a free-form JSON object."""
 MOST_LISTED = 1_000

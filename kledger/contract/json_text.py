@@ -11,6 +11,8 @@ from typing import Any
 
 import orjson
 
+MOST_POSITION = 2**63 - 1
+"""A position or version is a signed 64-bit number in every view: an event with a larger one is refused."""
 WIDE = "holds an integer beyond 64 bits: write it as text"
 _AS_ZERO = bytes(ord("0") if chr(code).isdigit() else ord(" ") for code in range(128)) + b" " * 128
 _LONG = b"0" * 19  # digits; 2**63 has so many
@@ -40,7 +42,7 @@ def loads(text: bytes | str) -> Any:
 
 def is_wide(number: int) -> bool:
     """Whether a whole number does not fit into 64 bits with a sign, as the views keep it."""
-    return not -(2**63) <= number < 2**63
+    return not -MOST_POSITION - 1 <= number <= MOST_POSITION
 
 
 def _wide_in(raw: bytes) -> str | None:

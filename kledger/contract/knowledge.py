@@ -6,7 +6,8 @@ from typing import Annotated
 
 from pydantic import Field
 
-from kledger.contract.bounds import MAX_ID, MOST_POSITION, UNSIGNED_ZERO, Urls
+from kledger.contract.bounds import MAX_ID, UNSIGNED_ZERO, Urls
+from kledger.contract.json_text import MOST_POSITION
 from kledger.contract.part import Part
 from kledger.contract.scope_fields import Entity, Scope
 from kledger.contract.words import Permission

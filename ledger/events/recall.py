@@ -10,7 +10,8 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field
 
-from kledger.contract.bounds import MAX_ID, MOST_LISTED, MOST_POSITION, Number, Query
+from kledger.contract.bounds import MAX_ID, MOST_LISTED, Number, Query
+from kledger.contract.json_text import MOST_POSITION
 from kledger.contract.language import Language
 from kledger.contract.part import Part
 from kledger.contract.recall import LOOK, Intent, Match

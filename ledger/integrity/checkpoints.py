@@ -16,6 +16,7 @@ from pathlib import Path
 
 import orjson
 
+from kledger.contract.json_text import MOST_POSITION
 from ledger.event import JsonObject
 from ledger.integrity.chain import HASH_BYTES, Chain
 from ledger.integrity.signing_keys import SigningKeys, VerifyingKey
@@ -71,7 +72,7 @@ class SignedCheckpoint:
         except (KeyError, TypeError, ValueError) as error:
             raise ValueError("not a signed checkpoint") from error
         typed = type(position) is int and isinstance(key_id, str) and time.tzinfo is not None
-        if not typed or not 0 <= position < 2**63 or not len(root) == len(head) == HASH_BYTES:
+        if not typed or not 0 <= position <= MOST_POSITION or not len(root) == len(head) == HASH_BYTES:
             raise ValueError("not a signed checkpoint")
         return cls(position, root, head, time.astimezone(UTC), key_id, signature)
 

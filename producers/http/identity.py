@@ -13,8 +13,8 @@ from urllib.parse import unquote
 from starlette.requests import Request
 
 from kledger.answers.admin import WhoAmI
-from kledger.contract.bounds import MOST_POSITION
 from kledger.contract.errors import Forbidden, IllegalScope, InvalidPayload
+from kledger.contract.json_text import MOST_POSITION
 from kledger.contract.scopes import MOST_ENTITIES, Caller, check_entity, check_name, require_somebody
 from ledger.event import NO_LINEAGE, Lineage
 from ledger.runtime import tracing

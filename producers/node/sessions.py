@@ -13,7 +13,7 @@ from ledger.privacy.holding_back import HoldingBack
 from ledger.privacy.keyring import Keyring
 from ledger.privacy.vault import Vault
 from ledger.sessions.jetstream import JetStreamSessions, ensure_sessions_stream
-from ledger.sessions.settings import session_settings_from_environment
+from ledger.sessions.settings import SessionSettings
 from ledger.sessions.store import SessionStore
 from producers.operations.desk import Desk
 from producers.operations.sessions.closing import housekeeping
@@ -26,13 +26,18 @@ _SHARE = 10
 
 
 async def open_sessions(
-    access: BrokerAccess, vault: Vault, keyring: Keyring, holding: HoldingBack, replicas: int, stack: AsyncExitStack
+    access: BrokerAccess,
+    vault: Vault,
+    keyring: Keyring,
+    holding: HoldingBack,
+    settings: SessionSettings,
+    replicas: int,
+    stack: AsyncExitStack,
 ) -> SessionStore:
     """The sessions of this node, which forget what they hold in memory when a person is forgotten.
 
-    Raises InvalidPayload for invalid settings, BrokerUnavailable, BrokerMisconfigured.
+    Raises BrokerUnavailable, BrokerMisconfigured.
     """
-    settings = session_settings_from_environment()
     await ensure_sessions_stream(access, replicas=replicas)
     store = SessionStore(await JetStreamSessions.open(access), vault, settings, holding)
     stack.push_async_callback(store.close)

@@ -7,13 +7,14 @@ from typing import Annotated
 from fastapi import APIRouter, Path, Query
 
 from kledger.answers.admin import Job, ParkingDecision, RefusedEvents
+from kledger.contract.json_text import MOST_POSITION
 from producers.http.answers import Json, ReadJson, documented
 from producers.http.parameters import Fresh, Who
 from producers.http.routing import router as new_router
 from producers.operations.admin import refused
 from producers.operations.desk import Desk
 
-Position = Annotated[int, Path(ge=1, le=2**63 - 1, description="The event's position in the log")]
+Position = Annotated[int, Path(ge=1, le=MOST_POSITION, description="The event's position in the log")]
 
 
 def routes(desk: Desk) -> list[APIRouter]:
@@ -24,7 +25,7 @@ def routes(desk: Desk) -> list[APIRouter]:
     async def listed(
         caller: Who,
         fresh: Fresh,
-        after: Annotated[int, Query(ge=0, le=2**63 - 1, description="Only those after this position")] = 0,
+        after: Annotated[int, Query(ge=0, le=MOST_POSITION, description="Only those after this position")] = 0,
         limit: Annotated[int, Query(ge=1, le=refused.MOST)] = 100,
         code: Annotated[str | None, Query(max_length=100, description="Only those refused with this code")] = None,
     ) -> Json:

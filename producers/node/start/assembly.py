@@ -68,15 +68,17 @@ async def assemble(base: Foundation, stack: AsyncExitStack, started: float, endi
     BrokerUnavailable, VectorProcessGone.
     """
     settings, access, ledger, keyring = base.settings, base.access, base.ledger, base.keyring
+    opened, refolded = await base.opening
+    view = View(opened)
+    stack.callback(view.close)
     holding = HoldingBack()
-    sessions = await open_sessions(access, base.vault, keyring, holding, settings.replicas, stack)
+    sessions = await open_sessions(
+        access, base.vault, keyring, holding, base.environment.sessions, settings.replicas, stack
+    )
     notary = await create_notary(ledger, settings.data, settings.checkpoint_hook)
     stack.push_async_callback(notary.close)
     archiving = Archiving(access, settings.data, notary, base.environment.segment_events, base.master)
 
-    opened, refolded = await base.opening
-    view = View(opened)
-    stack.callback(view.close)
     stack.callback(lambda: base.files.stop_serving(view.instance))
     projector = Projector(ledger, view, base.parked)
     projector.reopen = partial(base.files.reopen, view)

@@ -1,4 +1,4 @@
-"""What the environment of a node says of it besides addresses and models; read before anything of the node begins."""
+"""What the environment says of a node, but for its models and reactors; read before anything of the node begins."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from kledger.contract.language import Language, language_of_node
+from ledger.sessions.settings import SessionSettings, session_settings_from_environment
 from producers.access.limits import Limits, limits_from_environment
 from producers.node.archiving import segment_events_from_environment
 from producers.operations.available_models import Reflected
@@ -19,6 +20,7 @@ class NodeEnvironment:
     """What it says. To make one raises InvalidPayload for a value that no setting has."""
 
     limits: Limits = field(default_factory=limits_from_environment)
+    sessions: SessionSettings = field(default_factory=session_settings_from_environment)
     language: Language = field(default_factory=language_of_node)
     recorded: Recorded = field(default_factory=recorded_from_environment)
     lifetimes: Mapping[str, int] = field(default_factory=lifetimes_from_environment)

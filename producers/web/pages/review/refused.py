@@ -8,6 +8,7 @@ from typing import Any
 from starlette.responses import Response
 
 from kledger.contract.errors import InvalidPayload, LedgerError
+from kledger.contract.json_text import MOST_POSITION
 from producers.web.pages.review.tab import REVIEW, Tab, decided
 from producers.web.rendering import back_to, with_query
 from producers.web.site import Site, change
@@ -19,7 +20,7 @@ _PARKED = "unfoldable"
 
 async def shown(visit: Visit) -> Mapping[str, Any]:
     """Those after a position; with `of=parked` those that no fold could take, with `job` how far a retry is."""
-    after, parked = visit.number("after", 0, most=2**63 - 1), visit.text("of") == "parked"
+    after, parked = visit.number("after", 0, most=MOST_POSITION), visit.text("of") == "parked"
     listed = await visit.ledger.refused(after=after, limit=PER_PAGE + 1, code=_PARKED if parked else None)
     rows = listed["refused"][:PER_PAGE]
     return {
