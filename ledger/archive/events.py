@@ -8,13 +8,14 @@ on the digest of the file stands for them.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 
-from ledger.archive.event_file import EVENT_COLUMNS, SegmentWriter, events_of, file_digest, read_segment
+from ledger.archive.event_file import EVENT_COLUMNS, SegmentWriter, events_at, events_of, file_digest, read_segment
 from ledger.archive.manifest import NotBelieved, checked_content, read_manifest, write_manifest
 from ledger.archive.segments import EVENT_FILE, EVENTS, Segment, whole_directory
 from ledger.event import JsonObject, StoredEvent
@@ -127,9 +128,22 @@ class SegmentEvents:
         """All columns but the leaves. Raises NotBelieved."""
         return self._read(EVENT_COLUMNS)
 
+    def at(self, places: np.ndarray) -> pa.Table:
+        """The rows at these places, from 0 and ascending, without keeping the others. Raises NotBelieved."""
+        if "rows" in self.__dict__:
+            return self.rows.take(places)
+        return self._believed(lambda: events_at(self._content, self._count, self.segment.first + places))
+
     def _read(self, columns: Sequence[str]) -> pa.Table:
+        return self._believed(lambda: events_of(self._content, self._count, columns))
+
+    @property
+    def _count(self) -> int:
+        return self.segment.last - self.segment.first + 1
+
+    def _believed(self, read: Callable[[], pa.Table]) -> pa.Table:
         try:
-            return events_of(self._content, self.segment.last - self.segment.first + 1, columns)
+            return read()
         except (pa.ArrowException, ValueError, OSError) as error:
             raise self._not_believed(f"it cannot be read: {error}") from error
 

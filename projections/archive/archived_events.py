@@ -21,6 +21,7 @@ class ArchivedEvents(Sequence[StoredEvent]):
     def __init__(self, segment: SegmentEvents, part: Segment) -> None:
         self._segment = segment
         self._part = part.first - segment.segment.first, part.last - part.first + 1
+        self._at_hand: dict[int, StoredEvent] = {}
 
     def __len__(self) -> int:
         return self._part[1]
@@ -48,11 +49,18 @@ class ArchivedEvents(Sequence[StoredEvent]):
         if isinstance(at, slice):
             return self.taken(np.arange(len(self))[at])
         place = range(len(self))[at]
+        if place in self._at_hand:
+            return self._at_hand[place]
         return event_of(*(column[place].as_py() for column in self._rows.columns))
 
     def taken(self, places: np.ndarray) -> list[StoredEvent]:
-        """The events at these places."""
-        return events_in(self._rows.take(places)) if len(places) else []
+        """The events at these places, which ascend."""
+        return events_in(self._segment.at(self._part[0] + places)) if len(places) else []
+
+    def unpack(self, places: Sequence[int]) -> None:
+        """See `Packed`."""
+        ordered = sorted(places)
+        self._at_hand.update(zip(ordered, self.taken(np.array(ordered, np.int64)), strict=True))
 
     def __iter__(self) -> Iterator[StoredEvent]:
         yield from events_in(self._rows)

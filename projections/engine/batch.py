@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Protocol, runtime_checkable
 
 from kledger.contract.errors import LogGap
 from ledger.event import StoredEvent
@@ -29,6 +30,14 @@ from projections.views.refused import fold as refused_fold
 # limit of bytes counts too: a few kilobytes may hold a list of a thousand, and a literal row costs 0.1 ms.
 SMALL = 64
 SMALL_BYTES = 64 * 1024
+
+
+@runtime_checkable
+class Packed(Protocol):
+    """A sequence of events of which one costs more to get than many do together."""
+
+    def unpack(self, places: Sequence[int]) -> None:
+        """Have the events at these places at hand."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,12 +98,15 @@ def _fold_many(bench: Workbench, decoded: Decoded, parked: Parked) -> Folded:
     with _fold(bench, decoded.opened, parked) as refusals:
         refusals += decoded.refused
         rejected = gate(bench, decoded)
-        refusals += [Refusal(events[at - first], code, reason) for at, code, reason in rejected]
-        if len(refusals) < len(events):
+        if len(refusals) + len(rejected) < len(events):
             bench.present(erased.of_batch(decoded.opened.erased))
             for lane, folds in LANES.items():
                 bench.in_lane(lane, partial(_all, folds, facts))
             _all(FOLDS, facts, bench)
+        # Last, beside the lanes: events of an archived segment have to be unpacked.
+        if isinstance(events, Packed):
+            events.unpack([*(each.event.position - first for each in refusals), *(at - first for at, *_ in rejected)])
+        refusals += [Refusal(events[at - first], code, reason) for at, code, reason in rejected]
         bench.clear()
     return _folded(decoded.opened, refusals)
 
