@@ -32,47 +32,48 @@ COMMENT ON COLUMN tombstones.position IS 'Log position of the event that retired
 _PERSON = f"starts_with(actor, {text(USER)})"
 _CLEANED = "expired"  # the reason that cleaning states, of short memories (producers/operations/memory/health.py)
 _OF_A_MODEL = "('extraction', 'conflict')"
-# The rows of `s` are (org, item_id, cause, stated, actor, position, stored_us, reason, causation_id).
+_CAUSED = f"e.event_id = s.causation_id AND e.org = s.org AND e.position < s.position AND e.entity IN {_OF_A_MODEL}"
+# The rows of `s` have _NAMES. What caused them is looked for by joins of these few rows: a condition on each would join
+# all keys with all events first.
 _APPEND = f"""
 INSERT INTO tombstones
+WITH s AS ({{rows}}), of_a_model AS (
+    SELECT s.position FROM s
+    JOIN event_keys AS k ON k.key = md5_number_lower(s.causation_id)
+    JOIN other_events AS e ON e.position = k.position
+    WHERE {_CAUSED}{{or_in_batch}}
+)
 SELECT s.org, s.item_id, s.cause, s.stated, s.actor, s.position, make_timestamptz(s.stored_us)
-FROM ({{rows}}) AS s
+FROM s
 JOIN knowledge_versions AS before ON before.valid_from = s.stated
-JOIN knowledge_versions AS after ON after.valid_from = s.position
 WHERE CASE s.cause
     WHEN 'retired' THEN before.status <> 'expired'
         AND NOT (coalesce(before.layer, '') = 'short' AND s.reason = {text(_CLEANED)})
-    ELSE after.content <> before.content AND NOT EXISTS (
-        FROM event_keys AS k JOIN other_events AS e ON e.position = k.position
-        WHERE k.key = md5_number_lower(s.causation_id) AND e.event_id = s.causation_id AND e.org = s.org
-            AND e.position < s.position AND e.entity IN {_OF_A_MODEL}
-    ){{and_in_batch}} END
+    ELSE s.content <> before.content AND s.position NOT IN (SELECT position FROM of_a_model) END
 """
 # The rows of a large batch may be appended beside this fold, which does not see them.
-_NOR_IN_BATCH = f"""
-    AND NOT EXISTS (
-        FROM accepted AS e WHERE e.key = md5_number_lower(s.causation_id) AND e.event_id = s.causation_id
-            AND e.org = s.org AND e.position < s.position AND e.entity IN {_OF_A_MODEL}
-    )"""
+_OR_IN_BATCH = f"""
+    UNION ALL SELECT s.position FROM s
+    JOIN accepted AS e ON e.key = md5_number_lower(s.causation_id) WHERE {_CAUSED}"""
 _LIFT = """
 DELETE FROM tombstones USING ({rows}) AS s
 WHERE tombstones.cause = 'retired' AND tombstones.org = s.org AND tombstones.item_id = s.item_id
     AND tombstones.position < s.position
 """
-_NAMES = ("org", "item_id", "cause", "stated", "actor", "position", "stored_us", "reason", "causation_id")
+_NAMES = ("org", "item_id", "cause", "stated", "actor", "position", "stored_us", "reason", "content", "causation_id")
 
 
 def fold(bench: Workbench, facts: Facts) -> None:
     """Append the tombstones of a batch, and lift those of what it restores."""
-    for fact, cause, condition in (
-        (KnowledgeRetired, "retired", "d.reason <> ''"),
-        (KnowledgeRevised, "corrected", "d.content IS NOT NULL"),
+    for fact, cause, content, condition in (
+        (KnowledgeRetired, "retired", "NULL", "d.reason <> ''"),
+        (KnowledgeRevised, "corrected", "d.content", "d.content IS NOT NULL"),
     ):
         if fact in facts and pc.any(pc.starts_with(bench.presented(table_of(fact))["actor"], USER)).as_py():
             rows = f"""SELECT org, entity_id AS item_id, '{cause}' AS cause, closes AS stated, actor, position,
-                    stored_us, d.reason AS reason, causation_id
+                    stored_us, d.reason AS reason, {content} AS content, causation_id
                 FROM {table_of(fact)} WHERE {_PERSON} AND {condition}"""
-            bench.run(_APPEND.format(rows=rows, and_in_batch=_NOR_IN_BATCH))
+            bench.run(_APPEND.format(rows=rows, or_in_batch=_OR_IN_BATCH))
     if KnowledgeRestored in facts:
         restored = f"SELECT org, entity_id AS item_id, position FROM {table_of(KnowledgeRestored)}"
         bench.run(_LIFT.format(rows=restored))
@@ -83,7 +84,7 @@ def fold_few(con: duckdb.DuckDBPyConnection, counted: list[Counted]) -> None:
     rows = [(c, row) for c in counted if (row := _row(c)) is not None]
     caused = [row for c, row in rows if c.envelope.causationid is not None]
     if caused:
-        con.execute(_APPEND.format(rows=_values(caused, _NAMES), and_in_batch=""))
+        con.execute(_APPEND.format(rows=_values(caused, _NAMES), or_in_batch=""))
     if len(caused) < len(rows):
         _append(con, [(c, row) for c, row in rows if c.envelope.causationid is None])
     restored = [(c.org, c.entity_id, c.position) for c in counted if isinstance(c.fact, KnowledgeRestored)]
@@ -101,7 +102,7 @@ def _append(con: duckdb.DuckDBPyConnection, rows: list[tuple[Counted, tuple[Valu
         ).fetchall()
     }
     left = []
-    for c, (*named, _stored_us, _reason, _caused) in rows:
+    for c, (*named, _stored_us, _reason, _content, _caused) in rows:
         if c.closes not in before:
             continue
         status, layer, content = before[c.closes]
@@ -120,15 +121,16 @@ def _append(con: duckdb.DuckDBPyConnection, rows: list[tuple[Counted, tuple[Valu
 def _row(c: Counted) -> tuple[Value, ...] | None:
     if not c.envelope.actor.startswith(USER):
         return None
+    content: str | None
     match c.fact:
         case KnowledgeRetired(reason=str(reason)) if reason:
-            cause = "retired"
-        case KnowledgeRevised(content=str(), reason=reason):
-            cause = "corrected"
+            cause, content = "retired", None
+        case KnowledgeRevised(content=str(now), reason=reason):
+            cause, content = "corrected", now
         case _:
             return None
     by = c.envelope.actor
-    return c.org, c.entity_id, cause, c.closes, by, c.position, c.stored_us, reason, c.envelope.causationid
+    return c.org, c.entity_id, cause, c.closes, by, c.position, c.stored_us, reason, content, c.envelope.causationid
 
 
 def _values(rows: Iterable[tuple[Value, ...]], names: tuple[str, ...]) -> str:
