@@ -6,6 +6,7 @@ to be run from: it has what persons said, in clear.
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -20,6 +21,8 @@ from projections.engine.registry import VIEWS
 from projections.engine.schema_version import SCHEMA_VERSION
 from projections.fold_kit.sql_text import text
 from projections.views.recalls import retention
+
+_NO_CHECKPOINT_BELOW = "1GB"
 
 # For each bound parameter, DuckDB's client tries to import pandas. Where it is not installed, Python repeats the search
 # each time: a quarter of the time of reading an item. None in sys.modules makes the import fail at once.
@@ -80,7 +83,7 @@ def _prepare(con: duckdb.DuckDBPyConnection, memory_limit: str, recall_days: int
     con.execute(f"SET memory_limit = '{memory_limit}'")
     con.execute("SET GLOBAL TimeZone = 'UTC'")  # for the cursors of readers too, which take no setting of `con` alone
     # The 16 MB default stalls commits for seconds; checkpoints are explicit instead.
-    con.execute("SET checkpoint_threshold = '1GB'")
+    con.execute(f"SET checkpoint_threshold = '{_NO_CHECKPOINT_BELOW}'")
     con.execute("SET preserve_insertion_order = false")
     # Strings that repeat are stored once in a segment (numbers are always packed), which takes no more of a checkpoint
     # than writing them out. What would make single strings shorter is off: it took most of a checkpoint and made
@@ -108,6 +111,20 @@ def transaction(con: duckdb.DuckDBPyConnection) -> Iterator[None]:
     except BaseException:
         end_left_over(con)
         raise
+
+
+def checkpoint(con: duckdb.DuckDBPyConnection) -> None:
+    """Write all that is committed into the file, with all cores. Nothing else may use the database meanwhile.
+
+    A worker may take the statement CHECKPOINT, and has no other one to help it on two cores, while the caller's thread
+    polls. So a commit makes the checkpoint: that is done by the caller's thread, and the workers help.
+    """
+    con.execute(f"SET threads = {os.cpu_count() or 1}")
+    con.execute("SET checkpoint_threshold = '1B'")
+    con.execute("UPDATE checkpoints SET position = position")
+    con.execute(f"SET checkpoint_threshold = '{_NO_CHECKPOINT_BELOW}'")
+    con.execute("CHECKPOINT")  # what the commit could not write; most often nothing
+    con.execute("SET threads = 1")
 
 
 def end_left_over(con: duckdb.DuckDBPyConnection) -> None:

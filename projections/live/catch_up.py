@@ -15,6 +15,7 @@ from ledger.store.parked import NONE_PARKED, Parked
 from ledger.stream import Log
 from projections.archive.reading import Archive
 from projections.engine.batch import Folded
+from projections.engine.duckdb import checkpoint
 from projections.engine.predecode import fold_ahead
 from projections.engine.view import View
 from projections.live.decoded_ahead import Batches, decoded_ahead
@@ -66,7 +67,7 @@ async def folded(
                 refused += done.refused
                 if checkpoint_every is not None and to > done.position >= checkpointed + checkpoint_every:
                     checkpointed = done.position
-                    await loop.run_in_executor(writer, bench.run, "CHECKPOINT")
+                    await loop.run_in_executor(writer, checkpoint, bench.con)
                 progress(done.position, (done.position - first) / max(time.monotonic() - started, 1e-9))
         finally:
             # The fold may be waiting for the vault, which answers on this loop: do not block it.

@@ -31,7 +31,7 @@ from ledger.store.parked import as_json as decisions_as_json
 from ledger.stream import Ledger, Log
 from projections.archive.reading import Archive
 from projections.engine.digest import digests, state_digest
-from projections.engine.duckdb import open_new_view
+from projections.engine.duckdb import checkpoint, open_new_view
 from projections.engine.registry import LANES
 from projections.engine.view import Instance, View
 from projections.live.catch_up import folded
@@ -125,7 +125,7 @@ async def folded_into(
         try:
             view.instance.bench.open_lanes(LANES)
             refused = await folded(batches, view, last, progress, parked, checkpoint_every=CHECKPOINT_EVERY)
-            view.instance.con.execute("CHECKPOINT")
+            checkpoint(view.instance.con)
             view.instance.con.execute(f"SET threads = {os.cpu_count() or 1}")  # for the digest: nothing else runs
             yield view.instance.con, refused
         except BaseException:
