@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
+import duckdb
 import pytest
 
-from projections.engine.duckdb import open_new_view, open_view
+from projections.engine.duckdb import checkpoint, open_new_view, open_view
 
 
 @pytest.mark.parametrize("kept", ["in memory", "live", "rebuilt"])
@@ -16,4 +18,29 @@ def test_every_reader_of_a_view_reads_times_in_utc_wherever_the_machine_stands(k
     for reader in (con, con.cursor()):
         assert reader.execute("SELECT current_setting('TimeZone')").fetchall() == [("UTC",)]
         assert reader.execute("SELECT make_timestamptz(0)::VARCHAR").fetchall() == [("1970-01-01 00:00:00+00",)]
+    con.close()
+
+
+def test_a_checkpoint_of_a_new_view_writes_all_of_it_and_leaves_its_settings_as_they_are(tmp_path: Path) -> None:
+    path = tmp_path / "views.duckdb"
+    settings = "SELECT current_setting('threads'), current_setting('checkpoint_threshold')"
+    con = open_new_view(path, memory_limit="1GB")
+    before = con.execute(settings).fetchall()
+    con.execute("UPDATE checkpoints SET position = 7")
+    checkpoint(con)
+    shutil.copy(path, tmp_path / "copy.duckdb")  # as it is on the disk now, with nothing that is still in memory
+    assert con.execute(settings).fetchall() == before
+    con.close()
+    with duckdb.connect(str(tmp_path / "copy.duckdb")) as copy:
+        assert copy.execute("SELECT position FROM checkpoints").fetchall() == [(7,)]
+
+
+def test_a_checkpoint_that_a_commit_cannot_make_is_made_or_is_an_error(tmp_path: Path) -> None:
+    con = open_new_view(tmp_path / "views.duckdb", memory_limit="1GB")
+    reader = con.cursor()
+    reader.execute("USE view")
+    reader.execute("BEGIN TRANSACTION")
+    reader.execute("UPDATE recall_retention SET days = 3")
+    with pytest.raises(duckdb.Error, match="Cannot CHECKPOINT"):
+        checkpoint(con)
     con.close()
