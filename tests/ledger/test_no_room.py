@@ -25,9 +25,10 @@ from projections.analysts.snapshot import copy_frozen
 
 FULL = OSError(errno.ENOSPC, "No space left on device")
 OF_DUCKDB = duckdb.IOException('IO Error: Could not write file "/a/r.duckdb": No space left on device')
+OF_A_COMMIT = duckdb.TransactionException(f"TransactionContext Error: Failed to commit: {OF_DUCKDB}")
 
 
-@pytest.mark.parametrize("error", [FULL, OF_DUCKDB])
+@pytest.mark.parametrize("error", [FULL, OF_DUCKDB, OF_A_COMMIT])
 def test_a_job_that_meets_a_full_disk_answers_so(monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
     async def work(_order: JsonObject, _progress: Progress) -> JsonObject:
         raise error
@@ -79,6 +80,15 @@ def test_a_job_of_the_node_that_meets_a_full_disk_says_so() -> None:
     asyncio.run(run_job(job, work))
     assert job.error is not None
     assert "no room on the disk" in str(job.error["message"])
+
+
+def test_what_is_spilled_onto_a_full_disk_is_told_as_one(tmp_path: Path) -> None:
+    """By itself DuckDB spills as much as is free on the disk when it begins."""
+    with duckdb.connect(config={"temp_directory": str(tmp_path), "memory_limit": "24MB"}) as con:
+        con.execute("SET max_temp_directory_size = '1MB'")
+        with pytest.raises(duckdb.OutOfMemoryException) as met:
+            con.execute("CREATE TEMP TABLE t AS SELECT range AS n, md5(range::VARCHAR) AS text FROM range(1000000)")
+    assert "no room on the disk" in str(no_room(met.value))
 
 
 def test_other_failures_are_not_a_full_disk() -> None:
