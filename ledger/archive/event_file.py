@@ -254,12 +254,12 @@ def events_of(content: bytes, events: int, columns: Sequence[str] = EVENT_COLUMN
 def events_at(content: bytes, events: int, positions: np.ndarray) -> pa.Table:
     """The columns of a whole file with so many events, of those at these positions, which ascend.
 
-    A list of rows at a time is unpacked, of the row groups that may have one. Raises as `events_of` does, and
+    A list of rows at a time is unpacked, of the row groups that have one. Raises as `events_of` does, and
     ValueError where one is missing.
     """
     found = [SCHEMA.empty_table().select(EVENT_COLUMNS)]
     with _opened(pa.BufferReader(content), events) as file:
-        groups = [each for each in range(file.num_row_groups) if _may_have(file, each, positions)]
+        groups = [each for each in range(file.num_row_groups) if _has_any(file, each, positions)]
         for batch in file.iter_batches(_READ_EVENTS, groups, list(EVENT_COLUMNS), use_threads=False):
             wanted = np.isin(batch["position"].to_numpy(), positions)
             if wanted.any():
@@ -270,13 +270,10 @@ def events_at(content: bytes, events: int, positions: np.ndarray) -> pa.Table:
     return rows
 
 
-def _may_have(file: pq.ParquetFile, group: int, positions: np.ndarray) -> bool:
-    """Whether one of these positions may be in a row group, which says what it begins and ends with."""
-    said = file.metadata.row_group(group).column(SCHEMA.get_field_index("position")).statistics
-    if said is None or not said.has_min_max:
-        return True
-    after, until = np.searchsorted(positions, said.min), np.searchsorted(positions, said.max, side="right")
-    return bool(after < until)
+def _has_any(file: pq.ParquetFile, group: int, positions: np.ndarray) -> bool:
+    """Whether a row group has one of these positions: by its rows, as the foot of a file may say what is not so."""
+    there = file.read_row_group(group, ["position"], use_threads=False)["position"].to_numpy()
+    return bool(np.isin(there, positions).any())
 
 
 def events_in(rows: pa.Table) -> list[StoredEvent]:
