@@ -59,7 +59,9 @@ def test_row_groups_without_a_wanted_position_are_not_unpacked_whatever_the_foot
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rows = pq.read_table(pa.BufferReader(written(tmp_path / "events.parquet", LOG, 2, monkeypatch)))
-    pq.write_table(rows, silent := pa.BufferOutputStream(), row_group_size=2, write_statistics=False)
+    pq.write_table(
+        rows, silent := pa.BufferOutputStream(), row_group_size=2, use_dictionary=["subject"], write_statistics=False
+    )
     content = silent.getvalue().to_pybytes()
     unpacked: list[Any] = []
     iterated = pq.ParquetFile.iter_batches
