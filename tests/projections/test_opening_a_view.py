@@ -35,7 +35,7 @@ def test_a_checkpoint_of_a_new_view_writes_all_of_it_and_leaves_its_settings_as_
         assert copy.execute("SELECT position FROM checkpoints").fetchall() == [(7,)]
 
 
-def test_a_checkpoint_that_a_commit_cannot_make_is_made_or_is_an_error(tmp_path: Path) -> None:
+def test_a_checkpoint_while_another_one_writes_is_an_error_and_not_left_out(tmp_path: Path) -> None:
     con = open_new_view(tmp_path / "views.duckdb", memory_limit="1GB")
     reader = con.cursor()
     reader.execute("USE view")
