@@ -93,7 +93,10 @@ VIEWS: tuple[ViewOfLog, ...] = (
             "memory_recalls": ("position", "org", "item_id"),
         },
         {"knowledge_versions": knowledge.VERSIONS.names(lambda column: column.added)},
-        {"knowledge_versions": knowledge.VERSIONS.names(lambda column: column.undigested)},
+        {
+            "knowledge_versions": knowledge.VERSIONS.names(lambda column: column.undigested),
+            "knowledge_state": tuple(column.name for column in knowledge.JUDGED_BY if column.name != "writers"),
+        },
         ("memory_recalls",),
         lane="knowledge",
     ),

@@ -31,7 +31,7 @@ _VERDICTS = pa.schema([("position", pa.int64()), *VERDICT.items()])
 _THERE_BEFORE = "SELECT key FROM event_keys SEMI JOIN envelopes USING (key)"
 _REPEATED = f"SELECT key FROM envelopes GROUP BY key HAVING count(*) > 1 UNION {_THERE_BEFORE}"
 _SHORT = """
-SELECT id FROM knowledge_versions WHERE layer = 'short' AND id IN (
+SELECT id FROM knowledge_state WHERE lifetime IS NOT NULL AND id IN (
     SELECT unnest(served) FROM envelopes WHERE entity = 'recall')
 UNION SELECT entity_id FROM envelopes WHERE entity = 'knowledge' AND lifetime IS NOT NULL
 """

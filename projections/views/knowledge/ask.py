@@ -31,7 +31,7 @@ from projections.views.knowledge.memory_fields import (
     without_memory_columns,
 )
 from projections.views.knowledge.parts import WHOLE, Part
-from projections.views.knowledge.tables import ITEM, SHOWN, STATE, WHILE
+from projections.views.knowledge.tables import ITEM, JUDGED_BY, SHOWN, STATE, WHILE
 
 _READ = [column for column in ITEM if column.name not in ("org", "supporting", "opposing", "erased")]
 ITEM_COLUMNS = ", ".join(column.read() for column in _READ)
@@ -47,7 +47,7 @@ _VERSION_COLUMNS = f"""version, change, types, task, content, tags, scopes, owne
     epoch_us(valid_from_time) AS valid_from_time, epoch_us(valid_to_time) AS valid_to_time, actor, trace_id,
     message_id, event_id, shared_with, writers"""
 _FIRST_COLUMNS = ", ".join(f"v.{name}" for name in (*STATED, "supersedes", *MEMORY_COLUMNS))
-_STATE = {column.name: column.read() for column in STATE if column.name != "writers"}
+_STATE = {column.name: column.read() for column in STATE if column not in JUDGED_BY}
 _STATE_COLUMNS = ", ".join(_STATE.values())
 _CONTENT_COLUMNS = ", ".join(column.read() for column in _READ if column.name not in _STATE)
 

@@ -12,7 +12,6 @@ from collections.abc import Callable, Collection
 
 import pyarrow as pa
 
-from kledger.contract.projects import SHARED_KINDS
 from ledger.event import Fact
 from ledger.events.knowledge import KnowledgeRated, KnowledgeRevised, KnowledgeSaved
 from ledger.item_status import MAKES
@@ -27,7 +26,7 @@ PLAIN: tuple[type[Fact], ...] = (*MAKE_VERSIONS, KnowledgeRated)
 _ACTIVE = MAKES[KnowledgeSaved.name]
 _COLUMNS = (
     *("position", "stored_us", "type", "key", "org", "entity_id", "actor", "owner", "through", "expected_version"),
-    *("helpful", "harmful", "scopes", "shared_kind"),
+    *("helpful", "harmful", "scopes", "shared_kind", "lifetime"),
 )
 """What the rules of plain events ask for."""
 _MADE = f"({among(fact.name for fact in MAKE_VERSIONS)})"
@@ -43,7 +42,7 @@ SELECT entity_id FROM envelopes
 WHERE entity = 'knowledge' AND (type NOT IN ({among(fact.name for fact in PLAIN)})
     OR shared_kind IS NOT NULL OR key IN (SELECT key FROM repeated))
 UNION
-SELECT id FROM knowledge_versions WHERE valid_to IS NULL AND kind IN ({among(SHARED_KINDS)})
+SELECT id FROM knowledge_state WHERE shared_kind IS NOT NULL
     AND id IN (SELECT entity_id FROM envelopes WHERE type = '{KnowledgeRevised.name}')
 """
 _KNOWN = """
@@ -53,10 +52,8 @@ WHERE id IN (SELECT entity_id FROM plain)
 # In a batch of ratings only: whether all are new and each rated item exists, and whether any item is not public
 # (_RATED_ALONE); then whether their raters may read these (_READ_ALONE). In any other batch: the items that are rated
 # and not there (_UNKNOWN), or by somebody who does not read them (_UNREAD). Everybody reads public items.
-_NOT_PUBLIC = """
-FROM knowledge_versions
-WHERE valid_to IS NULL AND visibility <> 'public' AND id IN (SELECT entity_id FROM plain)
-"""
+_PUBLIC = "list_contains(scopes, 'public') OR list_contains(shared_with, 'public')"
+_NOT_PUBLIC = f"FROM knowledge_state WHERE NOT ({_PUBLIC}) AND id IN (SELECT entity_id FROM plain)"
 _RATED_ALONE = f"""
 {_NEW} AND NOT EXISTS (FROM plain AS e ANTI JOIN knowledge_state AS s ON s.org = e.org AND s.id = e.entity_id),
     EXISTS ({_NOT_PUBLIC})
@@ -82,9 +79,9 @@ ANTI JOIN (
 """
 _CLOSES = "scopes IS NOT NULL AND NOT list_contains(scopes, 'public')"
 _CLOSED = f"""
-SELECT org, id, owner, scopes, shared_with FROM knowledge_versions
-WHERE valid_to IS NULL AND id IN (SELECT entity_id FROM plain WHERE type = '{KnowledgeRated.name}')
-    AND (visibility <> 'public' OR id IN (SELECT entity_id FROM plain WHERE {_CLOSES}))
+SELECT org, id, owner, scopes, shared_with FROM knowledge_state
+WHERE id IN (SELECT entity_id FROM plain WHERE type = '{KnowledgeRated.name}')
+    AND (NOT ({_PUBLIC}) OR id IN (SELECT entity_id FROM plain WHERE {_CLOSES}))
 """
 _UNREAD = f"""
 SELECT DISTINCT entity_id
@@ -120,24 +117,34 @@ ORDER BY position
 _ITEMS = f"""
 SELECT org, entity_id, count(*) FILTER (type IN {_MADE}) AS versions,
     max(position) FILTER (type IN {_MADE}) AS version_position,
+    make_timestamptz(arg_max(stored_us, position) FILTER (type IN {_MADE})) AS changed_at,
     max(position) AS position, make_timestamptz(arg_max(stored_us, position)) AS updated_at,
     sum(helpful)::BIGINT AS helpful, sum(harmful)::BIGINT AS harmful,
     arg_min(actor, position) AS owner, min(position) AS created_position,
     make_timestamptz(arg_min(stored_us, position)) AS created_at,
-    bool_or(type = '{KnowledgeSaved.name}') AS saved
+    bool_or(type = '{KnowledgeSaved.name}') AS saved, max(lifetime) AS lifetime,
+    coalesce(arg_max(scopes, position) FILTER (scopes IS NOT NULL), []) AS scopes
 FROM plain GROUP BY org, entity_id
 """
 _RENEW = f"""
 UPDATE knowledge_state SET version = knowledge_state.version + i.versions,
     version_position = coalesce(i.version_position, knowledge_state.version_position),
     position = i.position, updated_at = i.updated_at,
-    helpful = knowledge_state.helpful + i.helpful, harmful = knowledge_state.harmful + i.harmful
+    helpful = knowledge_state.helpful + i.helpful, harmful = knowledge_state.harmful + i.harmful,
+    changed_at = coalesce(i.changed_at, knowledge_state.changed_at)
 FROM ({_ITEMS}) AS i WHERE NOT i.saved AND knowledge_state.id = i.entity_id AND knowledge_state.org = i.org
+"""
+# Apart, as DuckDB updates a list by writing the whole row anew.
+_OPEN_TO = f"""
+UPDATE knowledge_state SET scopes = i.scopes FROM (
+    SELECT org, entity_id, arg_max(scopes, position) AS scopes FROM plain
+    WHERE type = '{KnowledgeRevised.name}' AND scopes IS NOT NULL GROUP BY org, entity_id
+) AS i WHERE knowledge_state.id = i.entity_id AND knowledge_state.org = i.org
 """
 _ADD = f"""
 INSERT INTO knowledge_state BY NAME
 SELECT * EXCLUDE (entity_id, versions, saved), entity_id AS id, versions AS version, '{_ACTIVE}' AS status,
-    0 AS supporting, 0 AS opposing
+    0 AS supporting, 0 AS opposing, [] AS shared_with
 FROM ({_ITEMS}) WHERE saved
 """
 
@@ -206,8 +213,16 @@ def count(bench: Workbench, facts: Collection[type[Fact]]) -> None:
     """Update the state of the items of the relation `plain`, all of whose events are accepted."""
     if {*facts} != {KnowledgeSaved}:
         bench.run(_RENEW)
+    if KnowledgeRevised in facts and _some_open_to(bench.presented("plain")):
+        bench.run(_OPEN_TO)
     if KnowledgeSaved in facts:
         bench.run(_ADD)
+
+
+def _some_open_to(plain: pa.Table) -> bool:
+    """Whether some revision states who reads its item."""
+    stated = pc.and_(pc.equal(plain["type"], KnowledgeRevised.name), pc.is_valid(plain["scopes"]))
+    return bool(pc.any(stated).as_py())
 
 
 def _holds(bench: Workbench, query: str) -> bool:

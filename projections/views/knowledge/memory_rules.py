@@ -1,7 +1,7 @@
 """Rules of short memories: when one is over, which recalls count for it, and whether it may be promoted.
 
-Lives are looked up when the first event of a batch needs one. Every time is one that the log kept, so that a replay
-decides the same whatever its clock says.
+The recalls of before a batch are looked up when its first event needs a life. Every time is one that the log kept, so
+that a replay decides the same whatever its clock says.
 """
 
 from __future__ import annotations
@@ -19,10 +19,6 @@ from projections.fold_kit.sql_text import Moment, Value, among, insert
 
 Key = tuple[str, str]
 _SECOND = 1_000_000
-_LIVES = """
-SELECT valid_from, lifetime, epoch_us(valid_from_time) FROM knowledge_versions
-WHERE layer = 'short' AND valid_from IN ({positions})
-"""
 _RECALLS = """
 SELECT org, item_id, max(epoch_us(time)), list(DISTINCT counted_as) FROM memory_recalls
 WHERE item_id IN ({ids}) GROUP BY org, item_id
@@ -45,13 +41,12 @@ class Life:
 
 
 class Lives:
-    """The short memories of a batch; `held` are the versions that its items had before it, by their positions."""
+    """The short memories of a batch; `before` are those that it found, without the recalls that count for them."""
 
-    def __init__(self, con: duckdb.DuckDBPyConnection, held: Mapping[Key, int]) -> None:
-        self._con, self._held = con, held
-        self._lives: dict[Key, Life | None] = {}
-        self._changed: dict[Key, int] = {}
-        self._loaded = False
+    def __init__(self, con: duckdb.DuckDBPyConnection, before: Mapping[Key, Life]) -> None:
+        self._con = con
+        self._lives: dict[Key, Life | None] = {**before}
+        self._before = {item_id for _, item_id in before}
         self._rows: list[tuple[Value, ...]] = []
 
     def begins(self, key: Key, event: Candidate) -> None:
@@ -65,12 +60,10 @@ class Lives:
             self._lives[key] = None
         elif (life := self._lives.get(key)) is not None:
             life.changed = event.stored_us
-        else:
-            self._changed[key] = event.stored_us
 
     def of(self, key: Key) -> Life | None:
         """The life of an item; None where it is no short memory."""
-        if key not in self._lives and not self._loaded:
+        if self._before:
             self._load()
         return self._lives.get(key)
 
@@ -106,24 +99,12 @@ class Lives:
         insert(con, "memory_recalls", self._rows)
 
     def _load(self) -> None:
-        self._loaded = True
-        by_position = {
-            at: Life(lifetime, changed)
-            for at, lifetime, changed in self._con.execute(
-                _LIVES.format(positions=among(self._held.values()))
-            ).fetchall()
-        }
-        found = {key: life for key, at in self._held.items() if (life := by_position.get(at)) is not None}
-        if not found:
-            return
-        for org, item_id, recalled, recalled_as in self._con.execute(
-            _RECALLS.format(ids=among({item_id for _, item_id in found}))
-        ).fetchall():
-            if (life := found.get((org, item_id))) is not None:
+        """Look up the recalls that count for the memories of before the batch."""
+        query = _RECALLS.format(ids=among(self._before))
+        self._before.clear()
+        for org, item_id, recalled, recalled_as in self._con.execute(query).fetchall():
+            if (life := self._lives.get((org, item_id))) is not None:
                 life.recalled, life.recalled_as = recalled, set(recalled_as)
-        for key, life in found.items():
-            life.changed = self._changed.get(key, life.changed)
-            self._lives.setdefault(key, life)
 
 
 def may_recall(event: Candidate, readers: Collection[str]) -> bool:
@@ -135,9 +116,9 @@ def may_recall(event: Candidate, readers: Collection[str]) -> bool:
 
 
 def short_memories_among(con: duckdb.DuckDBPyConnection, ids: str) -> list[str]:
-    """Those of these ids (SQL inside IN (…)) that are or were short memories."""
-    rows = con.execute(f"SELECT DISTINCT id FROM knowledge_versions WHERE layer = 'short' AND id IN ({ids})").fetchall()
-    return [item_id for (item_id,) in rows]
+    """Those of these ids (SQL inside IN (…)) that are short memories."""
+    query = f"SELECT DISTINCT id FROM knowledge_state WHERE lifetime IS NOT NULL AND id IN ({ids})"
+    return [item_id for (item_id,) in con.execute(query).fetchall()]
 
 
 def _counted_as(event: Candidate) -> str:

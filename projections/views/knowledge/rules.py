@@ -1,8 +1,8 @@
 """Rules of knowledge events: the decider that accepts or refuses an event, and applies it to its item's state.
 
-The state is the narrow row of `knowledge_state`, which most rules need and which ratings change. The readers of an item
-are looked up in its current version when somebody judges it. Batches of saves, revisions and ratings are mostly judged
-as a set, by the same rules in SQL (fast_path.py beside this): a change of one needs the same change of the other.
+The state is the narrow row of `knowledge_state`, which ratings change and which has all that the rules need. Batches of
+saves, revisions and ratings are mostly judged as a set, by the same rules in SQL (fast_path.py beside this): a change
+of one needs the same change of the other.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from operator import attrgetter
-from typing import Any
 
 import duckdb
 import pyarrow as pa
@@ -23,13 +22,13 @@ from kledger.contract.errors import (
     UnknownKnowledge,
     VersionConflict,
 )
-from kledger.contract.projects import COORDINATOR, SHARED_KINDS, may_propose, projects_among, scope_of
+from kledger.contract.projects import COORDINATOR, may_propose, projects_among, scope_of
 from ledger.item_status import IN_FORCE_OR_ASKED, MAKES, STATES_ANEW, fault_of_status
 from ledger.privacy.personal import NOBODY
 from ledger.readers import may_judge, readers
 from projections.fold_kit.decisions import ACCEPTED, Candidate, Rules, Ruling
-from projections.fold_kit.sql_text import Moment, among, insert, literal, text
-from projections.views.knowledge.memory_rules import Lives, may_recall
+from projections.fold_kit.sql_text import Moment, insert, literal, text
+from projections.views.knowledge.memory_rules import Life, Lives, may_recall
 from projections.views.knowledge.tables import STATE
 from projections.views.projects.members import Members
 
@@ -54,22 +53,23 @@ class Item:
     opposing: int = 0
     writers: list[str] | None = None
     """Who may revise it beside its owner; None for nobody."""
-    scopes: Sequence[str] | None = None
-    shared_with: Sequence[str] | None = None
-    """Its readers as changed by the batch; None where they are those of its last version before the batch."""
+    scopes: Sequence[str] = ()
+    shared_with: Sequence[str] = ()
     shared_kind: str | None = None
-    """Of an item that the batch saves: the kind that a project has to approve."""
+    """Its kind, where a project has to approve it."""
+    lifetime: int | None = None
+    """The seconds that it lives, where it is a short memory."""
+    changed_at: int = 0
+    """When its version was made."""
 
 
 _VALUES_OF = attrgetter(*(column.name for column in STATE))
 _ARROW = {"VARCHAR": pa.string(), "INTEGER": pa.int32(), "VARCHAR[]": pa.list_(pa.string())}
 _SCHEMA = pa.schema([(column.name, _ARROW.get(column.kind, pa.int64())) for column in STATE])
 _STATE = f"SELECT {', '.join(column.read() for column in STATE)} FROM knowledge_state WHERE id IN ({{about}})"
-_SHARED_KINDS = f"""
-SELECT valid_from, kind FROM knowledge_versions
-WHERE kind IN ({among(SHARED_KINDS)}) AND valid_from IN ({{positions}})
-"""
-_SHARED = "SELECT valid_from, scopes, shared_with FROM knowledge_versions WHERE valid_from IN ({positions})"
+_TIMES = ", ".join(
+    f"make_timestamptz({column.name}) AS {column.name}" for column in STATE if column.kind == "TIMESTAMPTZ"
+)
 FEW = 256  # rows that are written as literals
 IN_PLACE = 2  # rows that are cheaper to update one by one than to replace together
 _READERS = frozenset({"knowledge.rated", "knowledge.confirmed", "knowledge.scored"})
@@ -87,12 +87,12 @@ class KnowledgeRules(Rules):
         self._items = {(row[0], row[1]): Item(*row) for row in state}
         self._changed_items: dict[tuple[str, str], Item] = {}
         self._remade: set[tuple[str, str]] = set()
-        self._con = con
-        self._held = {key: item.version_position for key, item in self._items.items()}
-        self._shared: dict[int, tuple[Sequence[str], Sequence[str]]] | None = None
-        self._lives = Lives(con, self._held)
+        self._held = frozenset(self._items)
+        short = {
+            key: Life(item.lifetime, item.changed_at) for key, item in self._items.items() if item.lifetime is not None
+        }
+        self._lives = Lives(con, short)
         self._members = members
-        self._kinds: dict[int, str] | None = None
 
     def decide(self, event: Candidate) -> Ruling:
         if event.served is not None:
@@ -109,11 +109,11 @@ class KnowledgeRules(Rules):
         if kind == "knowledge.saved":
             return Ruling(KnowledgeExists.code, f"{item.id} is there already; revise it instead")
         if kind in _READERS or event.cause == "confirmed":
-            refusal = self._reader_refusal(key, item, event) or _status_refusal(item, event)
+            refusal = _reader_refusal(item, event) or _status_refusal(item, event)
         elif kind in _NODE:
             refusal = _node_refusal(item, event) or _status_refusal(item, event)
         else:
-            refusal = self._owner_refusal(key, item, event)
+            refusal = self._owner_refusal(item, event)
         if refusal is None and kind in _NODE:
             refusal = self._lives.refusal(key, event)
         if refusal is not None:
@@ -135,7 +135,7 @@ class KnowledgeRules(Rules):
             item = self._items.get(key := (event.org, name))
             if item is None or item.status != "active" or self._lives.of(key) is None:
                 continue
-            if may_recall(event, self._readers(key, item)):
+            if may_recall(event, _readers(item)):
                 self._lives.recalled(key, event)
         return ACCEPTED
 
@@ -145,48 +145,44 @@ class KnowledgeRules(Rules):
             return Ruling(NotOwner.code, f"{event.actor} may not save what {owner} is to own")
         at, moment = event.position, event.stored_us
         item = Item(*key, owner, 1, "", event.helpful, event.harmful, at, moment, at, at, moment)
-        item.scopes, item.shared_with, item.shared_kind = event.scopes or (), (), event.shared_kind
-        for project in self._shared_in(key, item):
+        item.scopes, item.shared_kind = event.scopes or (), event.shared_kind
+        item.lifetime, item.changed_at = event.lifetime, moment
+        for project in _shared_in(item):
             if not may_propose(event.shared_kind or "", self._members.roles(event.org, project, event.actor)):
                 reason = f"{event.actor} has a role in {scope_of(project)}, and none that proposes {event.shared_kind}"
                 return Ruling(NotOwner.code, reason)
-        item.status = self._status_after(key, item, event)
+        item.status = self._status_after(item, event)
         self._items[key] = self._changed_items[key] = item
         if event.lifetime is not None:
             self._lives.begins(key, event)
         return Ruling(version=1, status=item.status)
 
-    def _status_after(self, key: tuple[str, str], item: Item, event: Candidate) -> str:
+    def _status_after(self, item: Item, event: Candidate) -> str:
         """The status that an event leaves, of an item that is otherwise as the event makes it."""
         status = MAKES.get(event.type, item.status)
         anew = event.type in STATES_ANEW and status in IN_FORCE_OR_ASKED
         begins = status == "active" and event.type in MAKES and event.type not in _COORDINATORS
         if not (anew or begins):
             return status
-        if not self._shared_in(key, item):
+        if not _shared_in(item):
             return "active"
         # A coordinator's own words hold, and no words of others that they may not have read.
         theirs = event.type == "knowledge.saved" or (anew and item.status == "active")
-        return "active" if theirs and self._coordinates(key, item, event.actor) else "proposed"
+        return "active" if theirs and self._coordinates(item, event.actor) else "proposed"
 
-    def _shared_in(self, key: tuple[str, str], item: Item) -> list[str]:
-        """The projects that have to approve what the item says; none where it is nothing that a project shares."""
-        kind = item.shared_kind if key not in self._held else self._shared_kinds().get(self._held[key])
-        return [] if kind is None else projects_among(self._readers(key, item))
-
-    def _coordinates(self, key: tuple[str, str], item: Item, actor: str) -> bool:
+    def _coordinates(self, item: Item, actor: str) -> bool:
         """Whether the actor is a coordinator of each project that shares the item."""
-        projects = self._shared_in(key, item)
-        return bool(projects) and all(COORDINATOR in self._members.roles(key[0], each, actor) for each in projects)
+        projects = _shared_in(item)
+        return bool(projects) and all(COORDINATOR in self._members.roles(item.org, each, actor) for each in projects)
 
-    def _owner_refusal(self, key: tuple[str, str], item: Item, event: Candidate) -> Ruling | None:
+    def _owner_refusal(self, item: Item, event: Candidate) -> Ruling | None:
         """The refusal of an event of the item's owner, a writer or a coordinator, or None."""
         if event.type in _COORDINATORS:
-            if not self._coordinates(key, item, event.actor):
+            if not self._coordinates(item, event.actor):
                 return Ruling(NotOwner.code, f"{item.id} is no proposal that {event.actor} decides on as coordinator")
         elif event.actor != item.owner and not _may_revise(item, event):
             theirs = event.type in _COORDINATORS_TOO and event.owner is None and event.scopes is None
-            if not (theirs and self._coordinates(key, item, event.actor)):
+            if not (theirs and self._coordinates(item, event.actor)):
                 return Ruling(NotOwner.code, f"{item.id} is owned by {item.owner}, not by {event.actor}")
         if (refusal := _status_refusal(item, event)) is not None:
             return refusal
@@ -201,7 +197,9 @@ class KnowledgeRules(Rules):
         closes = item.version_position
         self._remade.add(key)
         item.version += 1
-        item.version_position = event.position
+        item.version_position, item.changed_at = event.position, event.stored_us
+        if event.type == "knowledge.promoted":
+            item.lifetime = None
         if event.writers is not None:
             item.writers = event.writers or None
         if event.owner is not None:
@@ -210,45 +208,8 @@ class KnowledgeRules(Rules):
             item.scopes = event.scopes
         if event.readers is not None:
             item.shared_with = event.readers
-        item.status = self._status_after(key, item, event)
+        item.status = self._status_after(item, event)
         return Ruling(version=item.version, closes=closes, status=item.status)
-
-    def _reader_refusal(self, key: tuple[str, str], item: Item, event: Candidate) -> Ruling | None:
-        """The refusal of a verdict whose actor may not read the item, or None."""
-        if may_judge(event.actor, event.through, self._readers(key, item)):
-            return None
-        through = "" if event.through is None else f" through {event.through}"
-        verb = event.type.partition(".")[2]
-        return Ruling(NotReader.code, f"{item.id} is {verb} by those who read it, and {event.actor} does not{through}")
-
-    def _readers(self, key: tuple[str, str], item: Item) -> list[str]:
-        scopes, shared_with = item.scopes, item.shared_with
-        if scopes is None or shared_with is None:
-            scopes_then, shared_then = self._before_the_batch()[self._held[key]]
-            scopes = scopes_then if scopes is None else scopes
-            shared_with = shared_then if shared_with is None else shared_with
-        return readers(scopes, shared_with, item.owner)
-
-    def _before_the_batch(self) -> dict[int, tuple[Sequence[str], Sequence[str]]]:
-        """Scopes and ACL of the versions that the batch's items had before it, by their positions."""
-        if self._shared is None:
-            self._shared = {at: (scopes, shared_with) for at, scopes, shared_with in self._of_held(_SHARED)}
-        return self._shared
-
-    def _shared_kinds(self) -> dict[int, str]:
-        """Kinds that a project has to approve, of the versions that the batch's items had before it."""
-        if self._kinds is None:
-            self._kinds = dict(self._of_held(_SHARED_KINDS))
-        return self._kinds
-
-    def _of_held(self, query: str) -> list[tuple[Any, ...]]:
-        held = list(self._held.values())
-        if len(held) <= FEW:
-            return self._con.execute(query.format(positions=among(held))).fetchall()
-        self._con.register("held", pa.table([pa.array(held, pa.int64())], names=["position"]))
-        rows = self._con.execute(query.format(positions="SELECT position FROM held")).fetchall()
-        self._con.unregister("held")
-        return rows
 
     def write(self, con: duckdb.DuckDBPyConnection) -> None:
         """Replace the rows of the changed items, and append the recalls that count."""
@@ -263,12 +224,7 @@ class KnowledgeRules(Rules):
                 "DELETE FROM knowledge_state USING touched t "
                 "WHERE knowledge_state.id = t.id AND knowledge_state.org = t.org"
             )
-            con.execute("""
-                INSERT INTO knowledge_state
-                SELECT * REPLACE (
-                    make_timestamptz(created_at) AS created_at, make_timestamptz(updated_at) AS updated_at)
-                FROM touched
-            """)
+            con.execute(f"INSERT INTO knowledge_state SELECT * REPLACE ({_TIMES}) FROM touched")
             con.unregister("touched")
 
     def _write_few(self, con: duckdb.DuckDBPyConnection) -> None:
@@ -290,6 +246,24 @@ class KnowledgeRules(Rules):
             "knowledge_state",
             [[column.value(value) for column, value in zip(STATE, row, strict=True)] for row in rows],
         )
+
+
+def _readers(item: Item) -> list[str]:
+    return readers(item.scopes, item.shared_with, item.owner)
+
+
+def _shared_in(item: Item) -> list[str]:
+    """The projects that have to approve what the item says; none where it is nothing that a project shares."""
+    return [] if item.shared_kind is None else projects_among(_readers(item))
+
+
+def _reader_refusal(item: Item, event: Candidate) -> Ruling | None:
+    """The refusal of a verdict whose actor may not read the item, or None."""
+    if may_judge(event.actor, event.through, _readers(item)):
+        return None
+    through = "" if event.through is None else f" through {event.through}"
+    verb = event.type.partition(".")[2]
+    return Ruling(NotReader.code, f"{item.id} is {verb} by those who read it, and {event.actor} does not{through}")
 
 
 def _node_refusal(item: Item, event: Candidate) -> Ruling | None:

@@ -1,12 +1,11 @@
 """Tables of knowledge: append-only versions, a narrow row of state for each item, and the views over both.
 
-A rating updates only the narrow row; content is written once for each version. A new column of an item is one entry of
-`VERSIONS`: table, folds, views and queries follow from it.
+A rating updates only the narrow row, which has all that the rules judge by; content is written once for each version. A
+new column of an item is one entry of `VERSIONS`: table, folds, views and queries follow from it.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any, get_args
 
 from kledger.contract.memory import DETAILS, Memory
@@ -171,10 +170,20 @@ ITEM = (
 """The columns of the view `knowledge`, and of what the queries read of an item."""
 _STATE = (
     *("org", "id", "owner", "version", "status", "helpful", "harmful", "created_position", "created_at"),
-    *("version_position", "position", "updated_at", "supporting", "opposing", "writers"),
+    *("version_position", "position", "updated_at", "supporting", "opposing"),
 )
-STATE = [replace(each, nullable=name == "writers") for name in _STATE for each in ITEM if each.name == name]
+JUDGED_BY = (
+    Column("writers", "VARCHAR[]", "Who may revise it beside its owner; null for nobody", nullable=True),
+    Column("scopes", "VARCHAR[]", "Those of its version"),
+    Column("shared_with", "VARCHAR[]", "Those of its version"),
+    Column("shared_kind", "VARCHAR", "Its kind, where a project has to approve it", nullable=True),
+    Column("lifetime", "BIGINT", "Of a short memory: the seconds that it lives", nullable=True),
+    Column("changed_at", "TIMESTAMPTZ", "When the log kept the event that made its version"),
+)
+"""What the rules judge by, of an item's present version: with it in the state, no rule has to look for that version."""
+STATE = [each for name in _STATE for each in ITEM if each.name == name] + [*JUDGED_BY]
 """The columns of an item's state, which ratings change, and by which the rules judge."""
+_JUDGED_BY = ", ".join(column.name for column in JUDGED_BY)
 SHOWN = VERSIONS.names(lambda column: column.shown)
 """The columns that answers about an item have where they are not null."""
 WHILE = {"merged_into": "merged", "superseded_by": "superseded"}
@@ -185,13 +194,13 @@ _COMPUTED = {
     **{name: f"CASE WHEN status = '{status}' THEN {name} END" for name, status in WHILE.items()},
 }
 _SELECT = "SELECT " + ", ".join(f"{_COMPUTED.get(c.name, c.name)} AS {c.name}" for c in ITEM)
-_OF_BOTH = VERSIONS.names(lambda column: column.name in _STATE and column.name != "writers")
+_OF_BOTH = VERSIONS.names(lambda column: column.name in _STATE)
 
 TABLES = f"""
 {VERSIONS.tables()}
 {create_table("knowledge_state", "Internal: the part of an item that ratings change; read the view knowledge", STATE)}
 CREATE VIEW knowledge AS {_SELECT} FROM (
-    SELECT s.* EXCLUDE (writers), v.* EXCLUDE ({", ".join(_OF_BOTH)})
+    SELECT s.* EXCLUDE ({_JUDGED_BY}), v.* EXCLUDE ({", ".join(_OF_BOTH)})
     FROM knowledge_state s JOIN knowledge_versions v ON v.valid_from = s.version_position
 );
 COMMENT ON VIEW knowledge IS 'What holds now: one row an item, retired ones included (status)';
