@@ -61,7 +61,7 @@ def fold_batch(bench: Workbench, events: list[StoredEvent], parked: Parked = NON
         return Folded(position, 0, 0)
     _check_order(position, events[0].position, events[-1].position, len(events))
     opened = ready(bench.keyring, events, parked)
-    if len(events) > SMALL or sum(len(event.body) for event in events) > SMALL_BYTES:
+    if bench.has_lanes or len(events) > SMALL or sum(len(event.body) for event in events) > SMALL_BYTES:
         return _fold_many(bench, decode(bench.parser, opened), parked)
     with _fold(bench, opened, parked) as refusals:
         refusals += fold_few(bench, list(opened.events))
@@ -121,7 +121,7 @@ def _fold(bench: Workbench, opened: Opened, parked: Parked) -> Iterator[list[Ref
     """One transaction around the body: its folds, the refusals it adds to the list, and the checkpoint."""
     refusals: list[Refusal] = []
     bench.at(None)
-    with transaction(bench.con), bench.lanes_joined():
+    with transaction(bench.con):
         erased.keep(bench.con, opened.erased)
         yield refusals
         extent = opened.extent

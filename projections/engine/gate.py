@@ -26,7 +26,7 @@ from projections.fold_kit.workbench import Workbench, table_of
 from projections.views import as_sets
 from projections.views.as_sets import VERDICT
 from projections.views.documents.rules import DocumentRules
-from projections.views.events.fold import key_of
+from projections.views.events.keys import key_of
 from projections.views.goals.rules import GoalRules
 from projections.views.knowledge import fast_path
 from projections.views.knowledge.memory_rules import short_memories_among
@@ -36,6 +36,7 @@ from projections.views.processes.usage_rules import ModelRules
 from projections.views.profiles.rules import ProfileRules
 from projections.views.projects.members import Members
 from projections.views.projects.rules import ProjectRules
+from projections.views.recalls.tables import AS_EVENTS
 from projections.views.resources.rules import ResourceRules
 from projections.views.scope_types.rules import ScopeTypeRules
 from projections.views.sessions.rules import SessionRules
@@ -154,7 +155,7 @@ def gate(bench: Workbench, decoded: Decoded) -> list[tuple[int, str, str]]:
             lambda entity: f"SELECT entity_id FROM rest WHERE entity = '{entity}'",
             "SELECT unnest(served) FROM rest",
         )
-        judgement = judge(candidates, rules, seen_before(bench.con, "SELECT key FROM rest"))
+        judgement = judge(candidates, rules, seen_before(bench, "SELECT key FROM rest"))
     verdicts = _verdicts(judgement.counted)
     if sets is not None:
         verdicts = pa.concat_tables([sets.counted, verdicts]).sort_by("position")
@@ -206,19 +207,19 @@ def _accepted(parsed: dict[type[Fact], pa.Table], verdicts: pa.Table) -> dict[ty
     return accepted
 
 
-def seen_before(con: duckdb.DuckDBPyConnection, keys: str) -> Seen:
+def seen_before(bench: Workbench, keys: str) -> Seen:
     """Identities of the accepted events that have one of these keys; `keys` is the SQL inside IN (…).
 
     Ids are looked up by a 64-bit key, which scans fast; then tenant, actor and id are compared as a whole. An identity
     includes the actor, so nobody blocks another's id by using it first. Of a recall past its retention the key is all
     that is left of the id.
     """
-    key_at = dict(con.execute(f"SELECT position, key FROM event_keys WHERE key IN ({keys})").fetchall())
+    key_at = dict(bench.rows(f"SELECT position, key FROM event_keys WHERE key IN ({keys})"))
     if not key_at:
         return Seen(set(), set())
-    accepted = con.execute(
-        f"SELECT org, actor, event_id, position FROM events WHERE position IN ({among(key_at)})"
-    ).fetchall()
+    identity = f"SELECT org, actor, event_id, position FROM {{}} WHERE position IN ({among(key_at)})"
+    accepted = bench.rows_of_lane("log", identity.format("other_events"))
+    accepted += bench.rows(identity.format(f"({AS_EVENTS})"))
     return Seen(
         {(org, actor, event_id) for org, actor, event_id, _ in accepted if event_id is not None},
         {(org, actor, key_at[at]) for org, actor, event_id, at in accepted if event_id is None},

@@ -36,12 +36,19 @@ def decode_ahead(parser: Parser, keyring: Keyring, events: list[StoredEvent], pa
 
 
 def fold_ahead(bench: Workbench, ahead: Ahead, parked: Parked) -> Folded:
-    """Fold a decoded piece, strictly: see engine/parking.py. `parked` has to be what it was decoded with."""
+    """Fold a decoded piece, strictly: see engine/parking.py. `parked` has to be what it was decoded with.
+
+    With lanes, an error of what they have begun is raised as it is: an event is found where there are none.
+    """
     if isinstance(ahead, list):
+        bench.close_lanes()
         return fold_strictly(bench, ahead, parked)
     try:
         return fold_decoded(bench, ahead, parked)
     except ABOUT_THE_EVENT:
+        if bench.torn:
+            raise
+        bench.close_lanes()
         return fold_strictly(bench, list(ahead.opened.stored), parked)
 
 

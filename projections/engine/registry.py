@@ -12,6 +12,7 @@ from projections.fold_kit.decisions import Counted
 from projections.fold_kit.workbench import Facts, Workbench
 from projections.views.documents import tables as documents
 from projections.views.events import fold as events
+from projections.views.events import keys as event_keys
 from projections.views.feedback import fold as feedback
 from projections.views.goals import fold as goals
 from projections.views.knowledge import lives, memories
@@ -40,8 +41,9 @@ class ViewOfLog:
     `fold` takes a large batch: it reads the relations that the gate presents, and changes the view's own tables with
     set-based statements. `fold_few` takes a few events as the models decoded them. None of them knows whether it runs
     live or in a rebuild, and a law in the tests holds all to the same result.
-    A fold in a `lane` may go beside those that are not in it, on a connection of its own: of what a batch changes, it
-    reads those relations and what the folds before it in the lane wrote, and no other fold touches its tables.
+    A fold in a `lane` may go beside those that are not in it, and beside the gate and the folds of later batches, on a
+    connection of its own. It reads the batch's relations and what its lane has written; its tables are read elsewhere
+    by `Workbench.rows_of_lane` alone, which waits for it, and no lane waits for one that is later in VIEWS.
     `digested` are the relations that a digest compares, each with the columns that identify a row. `added` are columns
     that a relation has had since a later version: a digest includes them only where they are not null, so that the
     digest of a log in which they are empty stays the same. `undigested` are columns that no digest includes, so that
@@ -77,9 +79,10 @@ VIEWS: tuple[ViewOfLog, ...] = (
         events.TABLES,
         events.fold,
         events.fold_few,
-        {"events": ("position",), "event_keys": ("position",)},
+        {"events": ("position",)},
         lane="log",
     ),
+    ViewOfLog("event_keys", event_keys.TABLES, event_keys.fold, event_keys.fold_few, {"event_keys": ("position",)}),
     ViewOfLog("feedback", feedback.TABLES, feedback.fold, feedback.fold_few, {"feedback": ("position",)}),
     ViewOfLog("goals", goals.TABLES, goals.fold, goals.fold_few, {"goal_focuses": ("position", "rank")}),
     ViewOfLog(

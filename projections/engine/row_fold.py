@@ -29,7 +29,7 @@ from projections.fold_kit.decisions import Candidate, Counted, Refusal
 from projections.fold_kit.identities import Identities
 from projections.fold_kit.sql_text import among
 from projections.fold_kit.workbench import Workbench
-from projections.views.events.fold import key_of
+from projections.views.events.keys import key_of
 
 
 def fold_few(bench: Workbench, events: list[StoredEvent]) -> list[Refusal]:
@@ -56,7 +56,7 @@ def fold_few(bench: Workbench, events: list[StoredEvent]) -> list[Refusal]:
         partial(_named, candidates, known),
         among({item for c in candidates for item in c.served or ()}),
     )
-    judgement = judge(candidates, rules, seen_before(con, among(asked)) if asked else Seen(set(), set()))
+    judgement = judge(candidates, rules, seen_before(bench, among(asked)) if asked else Seen(set(), set()))
     refusals += [Refusal(decoded[position][0], code, reason) for position, code, reason in judgement.refused]
     by_position = {c.position: c for c in candidates}
     counted = [

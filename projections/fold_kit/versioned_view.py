@@ -165,6 +165,10 @@ class VersionedView:
             for fact in facts
         }
         self._queries = {fact: self._query(fact) for fact in facts}
+        self._end = f"""
+            UPDATE {table} SET valid_to = e.position, valid_to_time = e.stream_time
+            FROM ends_of_{table} e WHERE {table}.valid_from = e.closes
+        """
 
     def names(self, of: Callable[[Column], bool]) -> tuple[str, ...]:
         """The names of the columns for which `of` holds."""
@@ -183,12 +187,12 @@ class VersionedView:
         changes = [fact for fact in facts if fact in self._values and fact is not self._begins]
         if changes:
             stated = bench.table(" UNION ALL ".join(self._queries[fact] for fact in changes))
-            bench.present({_CHANGES: filled(stated, [column.name for column in self._carried])})
-            bench.run(self._insert(self._from_changes()))
-            bench.run(f"""
-                UPDATE {self.table} SET valid_to = a.position, valid_to_time = a.stream_time FROM accepted a
-                WHERE a.entity = '{self._entity}' AND a.closes IS NOT NULL AND {self.table}.valid_from = a.closes
-            """)
+            changed = filled(stated, [column.name for column in self._carried])
+            bench.present({_CHANGES: changed})
+            bench.run(self._insert(self._from_changes(changed)))
+            accepted = bench.presented("accepted").select(("entity", "closes", "position", "stream_time"))
+            ends = accepted.filter(pc.and_(pc.equal(accepted["entity"], self._entity), pc.is_valid(accepted["closes"])))
+            bench.run_later(self._end, {f"ends_of_{self.table}": ends})
 
     def fold_few(self, con: duckdb.DuckDBPyConnection, counted: list[Counted]) -> None:
         """The same for a few events."""
@@ -229,10 +233,15 @@ class VersionedView:
         )
         return f"SELECT closes, {columns} FROM {table_of(fact)} e"
 
-    def _from_changes(self) -> str:
-        """The rows of _CHANGES, with what none of them states, from the versions before the batch."""
+    def _from_changes(self, changed: pa.Table) -> str:
+        """The rows of _CHANGES, with what some of them do not state, from the versions before the batch.
+
+        A column that all of them state is not read there: contents are most of a table.
+        """
         columns = ", ".join(
-            f"coalesce(c.{column.name}, v.{column.name}) AS {column.name}" if column.carried else f"c.{column.name}"
+            f"coalesce(c.{column.name}, v.{column.name}) AS {column.name}"
+            if column.carried and changed[column.name].null_count
+            else f"c.{column.name}"
             for column in self._folded
         )
         return f"SELECT {columns} FROM {_CHANGES} c LEFT JOIN {self.table} v ON v.valid_from = c.closes"

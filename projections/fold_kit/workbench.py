@@ -4,15 +4,17 @@ The relations are Arrow tables, read in place: the decoded events, the gate's ve
 
 Folds that need nothing of each other can go beside each other, in lanes: a lane is a connection with a thread of its
 own. DuckDB writes with one thread in one transaction.
+
+A lane has one transaction for many batches, and is at its own pace: the gate judges a batch while the lanes write the
+one before. DuckDB then writes whole row groups into the file as they fill, in the lane, and copies no row in a commit.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager, suppress
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
 import duckdb
 import pyarrow as pa
@@ -22,6 +24,7 @@ from ledger.privacy.keyring import Keyring
 from projections.fold_kit.identities import Identities
 from projections.fold_kit.parser import Parser
 
+T = TypeVar("T")
 Facts = tuple[type[Fact], ...]
 """The facts that occur in a batch, in the vocabulary's order."""
 
@@ -43,7 +46,7 @@ class Workbench:
         self._loaded: dict[str, pa.Table] = {}
         self._position: int | None = None
         self._lanes: dict[str, _Lane] | None = None
-        self._torn = False  # what a lane did is committed, and the rest of the batch is not
+        self._torn = False  # a lane has some of a batch, and the rest was taken back
         self.identities: Identities | None = None
         """The ids that the view has, where somebody keeps them in mind."""
 
@@ -66,14 +69,39 @@ class Workbench:
             lane.close()
         self.con.close()
 
-    def open_lanes(self, names: Iterable[str]) -> None:
-        """From now on, what `in_lane` is given goes on a connection of the lane's own.
+    @property
+    def torn(self) -> bool:
+        """Whether half of a batch is in the file, for good."""
+        return self._torn or any(lane.failed for lane in (self._lanes or {}).values())
 
-        Several transactions are several commits: only for a file that is thrown away where anything fails, as a
-        rebuild's.
+    @property
+    def has_lanes(self) -> bool:
+        """Whether lanes are open."""
+        return self._lanes is not None
+
+    def open_lanes(self, names: Iterable[str]) -> None:
+        """From now on, what `in_lane` is given goes on a connection of the lane's own, and is committed by `settle`.
+
+        What a batch did is then not there as a whole or not at all: only for a file that is thrown away where anything
+        fails, as a rebuild's.
         """
         ((catalog,),) = self.rows("SELECT current_database()")
-        self._lanes = {name: _Lane(self.con.cursor(), catalog) for name in names}
+        lanes: dict[str, _Lane] = {}
+        for name in names:
+            lanes[name] = _Lane(self.con.cursor(), catalog, dict(lanes))
+        self._lanes = lanes
+
+    def close_lanes(self) -> None:
+        """Settle, and do without lanes from now on. Raises what `settle` raises."""
+        self.settle()
+        for lane in (self._lanes or {}).values():
+            lane.close()
+        self._lanes = None
+
+    def settle(self) -> None:
+        """Commit what the lanes did. Raises what their folds raised; then the file is of no use."""
+        for ending in [lane.settle() for lane in (self._lanes or {}).values()]:
+            ending.result()
 
     def position(self) -> int:
         """The view's checkpoint. Each fold begins with this call, which also ends a transaction that was left open.
@@ -81,7 +109,7 @@ class Workbench:
         The bench is the only writer of its file, so after a fold that went well it knows. Raises RuntimeError where
         half of a batch is in the file.
         """
-        if self._torn:
+        if self.torn:
             raise RuntimeError("half of a batch is in this file: delete it and rebuild")
         if self._position is not None:
             return self._position
@@ -99,34 +127,36 @@ class Workbench:
         if position is not None:
             self._torn = False
 
-    @contextmanager
-    def lanes_joined(self) -> Iterator[None]:
-        """Around all that a transaction does: what the lanes did is there when the block ends, or none of it.
-
-        The block is the last thing before the commit of the transaction.
-        """
-        lanes = list((self._lanes or {}).values())
-        try:
-            yield
-            for lane in lanes:
-                lane.wait()
-            for lane in lanes:
-                self._torn |= lane.commit()
-        except BaseException:
-            for lane in lanes:
-                lane.roll_back()
-            raise
-
     def in_lane(self, name: str, fold: Callable[[Workbench], None]) -> None:
-        """Run a fold in a lane. Of what the batch changes it reads the batch's relations and what its lane has written.
+        """Run a fold in a lane, after those that it was given before. Of what batches change, it reads the relations of
+        this one and what its lane has written, and what `rows_of_lane` reads for it in a lane that was opened before.
 
-        Where lanes are open, what it writes is not to be seen in this transaction, and its errors are raised at the end
-        of `lanes_joined`. Otherwise it runs at once.
+        Where lanes are open, it goes on beside this bench, until the lane is needed next. Its errors are raised then.
         """
         if self._lanes is None:
             fold(self)
         else:
+            self._torn = True  # until the batch is done
             self._lanes[name].start(self._loaded, fold)
+
+    def rows_of_lane(self, name: str, query: str, **relations: pa.Table) -> list[Any]:
+        """All rows of a query over what a lane has written of the batches so far, and over these relations."""
+        return self._rows_in(self._lanes, name, query, relations)
+
+    def run_later(self, statement: str, relations: dict[str, pa.Table]) -> None:
+        """Run a statement over these relations. A lane runs it in `settle`, over the relations of all batches together:
+        in its transaction, DuckDB takes ten times as long to update what that has written.
+        """
+        self.present(relations)
+        self.run(statement)
+
+    def _rows_in(
+        self, lanes: dict[str, _Lane] | None, name: str, query: str, relations: dict[str, pa.Table]
+    ) -> list[Any]:
+        if lanes is not None:
+            return lanes[name].rows(query, relations)
+        self.present(relations)
+        return self.rows(query)
 
     def run(self, statement: str) -> None:
         """Execute a statement without parameters."""
@@ -167,49 +197,93 @@ class Workbench:
         self._loaded.clear()
 
 
-class _Lane:
-    """Another connection to a view file, with a thread and relations of its own."""
+class _LaneBench(Workbench):
+    """The bench of a lane. It reads in the lanes before it, and gathers what is to be run later."""
 
-    def __init__(self, con: duckdb.DuckDBPyConnection, catalog: str) -> None:
+    def __init__(self, con: duckdb.DuckDBPyConnection, before: dict[str, _Lane]) -> None:
+        super().__init__(con)
+        self._before = before
+        self._later: dict[str, dict[str, list[pa.Table]]] = {}
+
+    def rows_of_lane(self, name: str, query: str, **relations: pa.Table) -> list[Any]:
+        return self._rows_in(self._before, name, query, relations)
+
+    def run_later(self, statement: str, relations: dict[str, pa.Table]) -> None:
+        gathered = self._later.setdefault(statement, {})
+        for name, table in relations.items():
+            gathered.setdefault(name, []).append(table)
+
+    def run_gathered(self) -> None:
+        """Run what was to be run later."""
+        for statement, relations in self._later.items():
+            self.present({name: pa.concat_tables(tables) for name, tables in relations.items()})
+            self.run(statement)
+        self.clear()
+        self._later.clear()
+
+
+class _Lane:
+    """Another connection to a view file, with a thread and relations of its own, and a transaction that goes on."""
+
+    def __init__(self, con: duckdb.DuckDBPyConnection, catalog: str, before: dict[str, _Lane]) -> None:
         con.execute('USE "{}"'.format(catalog.replace('"', '""')))
-        self._bench = Workbench(con)
+        self._bench = _LaneBench(con, before)
         self._thread = ThreadPoolExecutor(1, "view-lane")
-        self._running: Future[None] | None = None
+        self._fold_under_way: Future[None] | None = None
+        self._begun = False
+        self._lost: BaseException | None = None
+
+    @property
+    def failed(self) -> bool:
+        """Whether its transaction is lost."""
+        return self._lost is not None
 
     def start(self, relations: dict[str, pa.Table], fold: Callable[[Workbench], None]) -> None:
-        """Begin a transaction with one fold in it. There is one fold in a transaction."""
-        self._running = self._thread.submit(self._fold, dict(relations), fold)
+        """Begin with a fold, once the one before has ended. Raises what that raised."""
+        if self._fold_under_way is not None:
+            self._fold_under_way.result()
+        self._fold_under_way = self._thread.submit(self._work, self._fold, dict(relations), fold)
 
-    def wait(self) -> None:
-        """Wait for the fold. Raises what it raises."""
-        if self._running is not None:
-            self._running.result()
+    def rows(self, query: str, relations: dict[str, pa.Table]) -> list[Any]:
+        """The rows of a query, once the fold has ended. Raises what that raised."""
+        return self._thread.submit(self._work, self._rows, query, relations).result()
 
-    def commit(self) -> bool:
-        """Commit what the fold did, after `wait`; False where none was begun."""
-        if self._running is None:
-            return False
-        self._bench.run("COMMIT")
-        self._running = None
-        return True
-
-    def roll_back(self) -> None:
-        """Wait for the fold, and take back what it did."""
-        if self._running is not None:
-            self._running.exception()
-            self._running = None
-            with suppress(duckdb.Error):  # what failed has ended the transaction
-                self._bench.run("ROLLBACK")
+    def settle(self) -> Future[None]:
+        """Begin to commit what the folds did. The result raises what the last one raised."""
+        return self._thread.submit(self._work, self._settle)
 
     def close(self) -> None:
-        """End the thread, and close the connection."""
+        """End the thread, and close the connection: what is not committed is taken back."""
         self._thread.shutdown()
         self._bench.close()
 
-    def _fold(self, relations: dict[str, pa.Table], fold: Callable[[Workbench], None]) -> None:
-        self._bench.run("BEGIN TRANSACTION")
-        self._bench.present(relations)
+    def _work(self, work: Callable[..., T], *given: Any) -> T:
+        if self._lost is not None:
+            raise self._lost
         try:
-            fold(self._bench)
-        finally:
-            self._bench.clear()
+            return work(*given)
+        except BaseException as error:
+            self._lost = error
+            raise
+
+    def _fold(self, relations: dict[str, pa.Table], fold: Callable[[Workbench], None]) -> None:
+        if not self._begun:
+            self._bench.run("BEGIN TRANSACTION")
+            self._begun = True
+        self._bench.present(relations)
+        fold(self._bench)
+        self._bench.clear()
+
+    def _rows(self, query: str, relations: dict[str, pa.Table]) -> list[Any]:
+        self._bench.present(relations)
+        rows = self._bench.rows(query)
+        self._bench.clear()
+        return rows
+
+    def _settle(self) -> None:
+        if self._begun:
+            self._bench.run("COMMIT")
+            self._begun = False
+            self._bench.run("BEGIN TRANSACTION")
+            self._bench.run_gathered()
+            self._bench.run("COMMIT")

@@ -67,8 +67,10 @@ async def folded(
                 refused += done.refused
                 if checkpoint_every is not None and to > done.position >= checkpointed + checkpoint_every:
                     checkpointed = done.position
+                    await loop.run_in_executor(writer, bench.settle)
                     await loop.run_in_executor(writer, checkpoint, bench.con)
                 progress(done.position, (done.position - first) / max(time.monotonic() - started, 1e-9))
+            await loop.run_in_executor(writer, bench.settle)
         finally:
             # The fold may be waiting for the vault, which answers on this loop: do not block it.
             await asyncio.to_thread(writer.shutdown)

@@ -9,13 +9,14 @@ from __future__ import annotations
 import contextlib
 import os
 import time
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from pathlib import Path
 
 import duckdb
+import structlog
 import uvloop
 
 from kledger.contract.errors import InvalidPayload
@@ -32,11 +33,14 @@ from ledger.stream import Ledger, Log
 from projections.archive.reading import Archive
 from projections.engine.digest import digests, state_digest
 from projections.engine.duckdb import checkpoint, open_new_view
+from projections.engine.parking import ABOUT_THE_EVENT
 from projections.engine.registry import LANES
 from projections.engine.view import Instance, View
 from projections.live.catch_up import folded
 from projections.live.decoded_ahead import decoded_ahead
 from projections.live.files import discard
+
+logger = structlog.get_logger(__name__)
 
 MEMORY_LIMIT = "384MB"
 CHECKPOINT_EVERY = 350_000
@@ -119,20 +123,47 @@ async def folded_into(
     It is whole and closed when the block succeeds, and removed where anything fails. Raises as rebuild_into does.
     """
     keyring = keyring or Keyring()
-    async with decoded_ahead(log, keyring, Segment(1, last), parked, archive=archive) as batches:
-        # The tables are made beside the first batch, which a thread decodes meanwhile.
-        view = View(Instance(_new_view(path, recall_days), path, keyring))
-        try:
-            view.instance.bench.open_lanes(LANES)
-            refused = await folded(batches, view, last, progress, parked, checkpoint_every=CHECKPOINT_EVERY)
-            checkpoint(view.instance.con)
-            view.instance.con.execute(f"SET threads = {os.cpu_count() or 1}")  # for the digest: nothing else runs
-            yield view.instance.con, refused
-        except BaseException:
-            view.close()
-            discard(path)
-            raise
+
+    async def whole(*, in_lanes: bool) -> tuple[View, int]:
+        async with decoded_ahead(log, keyring, Segment(1, last), parked, archive=archive) as batches:
+            # The tables are made beside the first batch, which a thread decodes meanwhile.
+            view = View(Instance(_new_view(path, recall_days), path, keyring))
+            bench = view.instance.bench
+            with _discarded_if_failing(view, path):
+                if in_lanes:
+                    bench.open_lanes(LANES)
+                try:
+                    refused = await folded(batches, view, last, progress, parked, checkpoint_every=CHECKPOINT_EVERY)
+                except ABOUT_THE_EVENT as error:
+                    if bench.torn:
+                        raise _Torn from error
+                    raise
+                checkpoint(view.instance.con)
+                return view, refused
+
+    try:
+        view, refused = await whole(in_lanes=True)
+    except _Torn as error:  # which event it was is found where batches are folded one after the other
+        logger.warning("the log is folded once more, without lanes", error=str(error.__cause__))
+        view, refused = await whole(in_lanes=False)
+    with _discarded_if_failing(view, path):
+        view.instance.con.execute(f"SET threads = {os.cpu_count() or 1}")  # for the digest: nothing else runs
+        yield view.instance.con, refused
+    view.close()
+
+
+class _Torn(Exception):
+    """A batch that its lanes had begun could not be folded."""
+
+
+@contextmanager
+def _discarded_if_failing(view: View, path: Path) -> Iterator[None]:
+    try:
+        yield
+    except BaseException:
         view.close()
+        discard(path)
+        raise
 
 
 def _new_view(path: Path, recall_days: int | None) -> duckdb.DuckDBPyConnection:

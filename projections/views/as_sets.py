@@ -19,7 +19,7 @@ from ledger.events.profile import FACTS as OF_PROFILES
 from ledger.events.recall import RecallServed
 from projections.fold_kit import late_compute as pc
 from projections.fold_kit.workbench import Workbench
-from projections.views.events.fold import key_of
+from projections.views.events.keys import key_of
 from projections.views.knowledge import fast_path
 from projections.views.profiles import fast_path as profiles
 

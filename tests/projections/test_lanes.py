@@ -1,12 +1,12 @@
-"""Folds may go in lanes, on connections of their own: the same rows as on one, and never half of a batch."""
+"""Folds may go in lanes, on connections of their own: the same rows as on one, and no batch after half of one."""
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-import duckdb
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -16,11 +16,14 @@ from ledger.events.extraction import ExtractionRequested
 from ledger.events.knowledge import KnowledgeRevised
 from projections.engine import batch, gate
 from projections.engine.batch import fold_batch
+from projections.engine.gate import gate as gate_of
 from projections.engine.registry import LANES
-from projections.fold_kit.workbench import Workbench
+from projections.fold_kit.workbench import Facts, Workbench
+from projections.views.events import fold as events
 from tests.examples import law as law_of
 from tests.projections.empty_views import empty_view
 from tests.projections.histories import histories, parts, rows, saved, state, stored, view_of
+from tests.projections.test_as_sets import mixed
 
 law = law_of(30)
 ANN = "user:ann"
@@ -39,20 +42,59 @@ def lanes() -> Iterator[Workbench]:
     with empty_view() as con:
         bench = Workbench(con)
         bench.open_lanes(LANES)
-        yield bench
-        bench.close()
+        try:
+            yield bench
+        finally:
+            bench.close()
 
 
 @law
-@given(log=histories(), cuts=st.lists(st.integers(0, 100), max_size=3))
-def test_lanes_write_what_one_connection_writes(log: list[StoredEvent], cuts: list[int]) -> None:
+@given(log=histories() | mixed(), cuts=st.lists(st.integers(0, 100), max_size=3), settled=st.integers(0, 3))
+def test_lanes_write_what_one_connection_writes(log: list[StoredEvent], cuts: list[int], settled: int) -> None:
     with lanes() as bench:
-        for part in parts(log, cuts):
+        for number, part in enumerate(parts(log, cuts)):
             fold_batch(bench, part)
+            if number == settled:
+                bench.settle()
+        bench.settle()
         assert state(bench) == state(view_of(log, cuts))
 
 
-def test_a_correction_caused_by_an_extraction_of_the_same_batch_is_known_as_such() -> None:
+def test_a_lane_writes_while_the_next_batch_is_judged() -> None:
+    judged = threading.Event()
+
+    def writes_late(bench: Workbench, facts: Facts) -> None:
+        assert judged.wait(30), "the next batch waited for this one"
+        events.fold(bench, facts)
+
+    with lanes() as bench, pytest.MonkeyPatch.context() as patched:
+        patched.setitem(LANES, "log", (writes_late,))
+        fold_batch(bench, LOG[:10])
+        patched.setattr(batch, "gate", lambda *given: (gate_of(*given), judged.set())[0])
+        fold_batch(bench, LOG[10:])
+        bench.settle()
+        assert rows(bench.con, "SELECT count(*) FROM other_events") == [(20,)]
+
+
+def test_what_is_folded_in_a_lane_is_there_once_it_is_settled() -> None:
+    with lanes() as bench:
+        fold_batch(bench, LOG)
+        assert rows(bench.con, "SELECT count(*) FROM knowledge_versions") == [(0,)]
+        bench.settle()
+        assert state(bench) == state(view_of(LOG))
+
+
+def test_an_id_is_known_again_before_the_lane_of_its_event_is_settled() -> None:
+    again = [*stored([saved("k1")]), *stored([saved("k1")], first=2)]
+    again[1] = again[1]._replace(body=again[0].body, subject=again[0].subject)
+    with lanes() as bench:
+        fold_batch(bench, again[:1])
+        assert fold_batch(bench, again[1:]).refused == 1
+        assert rows(bench.con, "SELECT code FROM refused_events") == [("duplicate_event",)]
+
+
+@pytest.mark.parametrize("cut", [0, 2], ids=["in one batch", "in the batch after"])
+def test_a_correction_caused_by_an_extraction_is_known_as_such(cut: int) -> None:
     requested = ExtractionRequested(kind="statement", messages=[{"id": "m"}], owner=ANN, scopes=[ANN])
     revised = KnowledgeRevised(content="another")
     log = stored(
@@ -64,51 +106,48 @@ def test_a_correction_caused_by_an_extraction_of_the_same_batch_is_known_as_such
         ]
     )
     with lanes() as bench:
-        fold_batch(bench, log)
+        for part in parts(log, [cut]):
+            fold_batch(bench, part)
+        bench.settle()
         assert rows(bench.con, "SELECT item_id, position FROM tombstones") == [("k1", 4)]
 
 
-def test_a_fold_that_fails_leaves_nothing_of_the_batch_on_any_connection(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_batch_that_fails_behind_its_lanes_leaves_a_file_that_takes_no_batch_any_more(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     with lanes() as bench:
-        before = state(bench)
         with monkeypatch.context() as failing:
             failing.setattr(batch, "named", _fails)
             with pytest.raises(ValueError, match="late"):
                 fold_batch(bench, LOG)
-        assert state(bench) == before
-        assert fold_batch(bench, LOG).accepted == 20
-        assert state(bench) == state(view_of(LOG))
-
-
-def test_a_lane_that_fails_leaves_nothing_of_the_batch_on_any_connection() -> None:
-    with lanes() as bench:
-        before = state(bench)
-        bench.con.execute("ALTER TABLE other_links RENAME TO elsewhere")  # the last of its lane
-        try:
-            with pytest.raises(duckdb.CatalogException, match="other_links"):
-                fold_batch(bench, LOG)
-        finally:
-            bench.con.execute("ALTER TABLE elsewhere RENAME TO other_links")
-        assert state(bench) == before
-        assert fold_batch(bench, LOG).accepted == 20
-        assert state(bench) == state(view_of(LOG))
-
-
-def test_where_one_of_the_commits_fails_the_file_takes_no_batch_any_more(monkeypatch: pytest.MonkeyPatch) -> None:
-    @contextmanager
-    def without_commit(con: duckdb.DuckDBPyConnection) -> Iterator[None]:
-        con.execute("BEGIN TRANSACTION")
-        yield
-        con.execute("ROLLBACK")
-        raise duckdb.IOException("no room for the commit")
-
-    with lanes() as bench:
-        with monkeypatch.context() as failing:
-            failing.setattr(batch, "transaction", without_commit)
-            with pytest.raises(duckdb.IOException):
-                fold_batch(bench, LOG)
         with pytest.raises(RuntimeError, match="half of a batch"):
             fold_batch(bench, LOG)
+
+
+def test_what_fails_in_a_lane_is_raised_when_it_is_settled_and_the_file_takes_no_batch_any_more(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with lanes() as bench:
+        monkeypatch.setitem(LANES, "log", (_fails,))
+        fold_batch(bench, LOG)
+        with pytest.raises(ValueError, match="late"):
+            bench.settle()
+        assert bench.torn
+        with pytest.raises(RuntimeError, match="half of a batch"):
+            fold_batch(bench, LOG)
+
+
+def test_a_batch_that_fails_before_its_lanes_begin_leaves_nothing_and_can_be_folded(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with lanes() as bench:
+        with monkeypatch.context() as failing:
+            failing.setattr(batch, "gate", _fails)
+            with pytest.raises(ValueError, match="late"):
+                fold_batch(bench, LOG)
+        assert fold_batch(bench, LOG).accepted == 20
+        bench.settle()
+        assert state(bench) == state(view_of(LOG))
 
 
 def _fails(*_given: Any) -> Any:

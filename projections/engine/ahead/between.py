@@ -25,7 +25,7 @@ from ledger.events.recall import RecallServed
 from ledger.store.parked import Parked
 from ledger.wire.subjects import decode_token, encode_token
 from projections.fold_kit.identities import Identities
-from projections.views.events.fold import key_of
+from projections.views.events.keys import key_of
 
 A_FEW = 64
 """Events that arrive at once and are looked at one by one; what comes in bulk is soon folded."""

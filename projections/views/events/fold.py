@@ -1,11 +1,9 @@
-"""Fold of accepted events into `events`, one row each, and `event_keys`, the index that finds duplicates.
+"""Fold of accepted events into `events`, one row each.
 
 Rows of recalls are those of another table (projections/views/recalls/tables.py); `events` shows all.
 """
 
 from __future__ import annotations
-
-import hashlib
 
 import duckdb
 
@@ -36,8 +34,6 @@ COMMENT ON COLUMN events.actor IS 'Who states it, as kind:id, the same as in its
 COMMENT ON COLUMN events.trace_id IS 'Trace that it came from: the envelope''s, else the one its data names';
 COMMENT ON COLUMN events.message_id IS 'Message that it came from: the envelope''s, else the one its data names';
 COMMENT ON COLUMN events.data IS 'What the event says';
-CREATE TABLE event_keys (key UBIGINT {ALL_DIFFERENT} NOT NULL, position BIGINT NOT NULL);
-COMMENT ON TABLE event_keys IS 'Internal: a short key of each accepted event id, to notice repeated ones fast';
 """
 
 
@@ -52,7 +48,6 @@ def fold(bench: Workbench, facts: Facts) -> None:
                 trace_id, message_id, causation_id, correlation_id, traceparent, source, data
             FROM {table_of(fact)}
         """)
-    bench.run("INSERT INTO event_keys SELECT key, position FROM accepted")
 
 
 def fold_few(con: duckdb.DuckDBPyConnection, counted: list[Counted]) -> None:
@@ -71,9 +66,3 @@ def fold_few(con: duckdb.DuckDBPyConnection, counted: list[Counted]) -> None:
             if not isinstance(c.fact, RecallServed)
         ),
     )
-    insert(con, "event_keys", ((key_of(c.envelope.id), c.position) for c in counted))
-
-
-def key_of(event_id: str) -> int:
-    """DuckDB's md5_number_lower of an event id."""
-    return int.from_bytes(hashlib.md5(event_id.encode(), usedforsecurity=False).digest()[8:], "little")

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 import duckdb
+import pyarrow as pa
 
 from ledger.events.knowledge import KnowledgeRestored, KnowledgeRetired, KnowledgeRevised
 from ledger.privacy.sealed import USER
@@ -33,16 +34,11 @@ _PERSON = f"starts_with(actor, {text(USER)})"
 _CLEANED = "expired"  # the reason that cleaning states, of short memories (producers/operations/memory/health.py)
 _OF_A_MODEL = "('extraction', 'conflict')"
 _CAUSED = f"e.event_id = s.causation_id AND e.org = s.org AND e.position < s.position AND e.entity IN {_OF_A_MODEL}"
-# The rows of `s` have _NAMES. What caused them is looked for by joins of these few rows: a condition on each would join
-# all keys with all events first.
+# The rows of `s` have _NAMES; `of_a_model` has the positions of those that a model caused. That is looked for by joins
+# of these few rows: a condition on each would join all keys with all events first.
 _APPEND = f"""
 INSERT INTO tombstones
-WITH s AS ({{rows}}), of_a_model AS (
-    SELECT s.position FROM s
-    JOIN event_keys AS k ON k.key = md5_number_lower(s.causation_id)
-    JOIN other_events AS e ON e.position = k.position
-    WHERE {_CAUSED}{{or_in_batch}}
-)
+WITH s AS ({{rows}}), of_a_model AS ({{of_a_model}})
 SELECT s.org, s.item_id, s.cause, s.stated, s.actor, s.position, make_timestamptz(s.stored_us)
 FROM s
 JOIN knowledge_versions AS before ON before.valid_from = s.stated
@@ -51,10 +47,16 @@ WHERE CASE s.cause
         AND NOT (coalesce(before.layer, '') = 'short' AND s.reason = {text(_CLEANED)})
     ELSE s.content <> before.content AND s.position NOT IN (SELECT position FROM of_a_model) END
 """
-# The rows of a large batch may be appended beside this fold, which does not see them.
-_OR_IN_BATCH = f"""
-    UNION ALL SELECT s.position FROM s
-    JOIN accepted AS e ON e.key = md5_number_lower(s.causation_id) WHERE {_CAUSED}"""
+_OF_A_MODEL_BY_KEY = f"""
+    SELECT s.position FROM s
+    JOIN event_keys AS k ON k.key = md5_number_lower(s.causation_id)
+    JOIN other_events AS e ON e.position = k.position
+    WHERE {_CAUSED}"""
+# The lane of the events has no keys, but those of the batch, as it comes before the lane of this fold.
+_OF_A_MODEL_BY_ID = f"""
+SELECT s.position FROM caused AS s JOIN other_events AS e ON e.event_id = s.causation_id
+WHERE {_CAUSED}"""
+_BY_A_MODEL = pa.schema([("position", pa.int64())])
 _LIFT = """
 DELETE FROM tombstones USING ({rows}) AS s
 WHERE tombstones.cause = 'retired' AND tombstones.org = s.org AND tombstones.item_id = s.item_id
@@ -73,10 +75,19 @@ def fold(bench: Workbench, facts: Facts) -> None:
             rows = f"""SELECT org, entity_id AS item_id, '{cause}' AS cause, closes AS stated, actor, position,
                     stored_us, d.reason AS reason, {content} AS content, causation_id
                 FROM {table_of(fact)} WHERE {_PERSON} AND {condition}"""
-            bench.run(_APPEND.format(rows=rows, or_in_batch=_OR_IN_BATCH))
+            bench.present({"by_a_model": _of_a_model(bench, bench.presented(table_of(fact)))})
+            bench.run(_APPEND.format(rows=rows, of_a_model="FROM by_a_model"))
     if KnowledgeRestored in facts:
         restored = f"SELECT org, entity_id AS item_id, position FROM {table_of(KnowledgeRestored)}"
         bench.run(_LIFT.format(rows=restored))
+
+
+def _of_a_model(bench: Workbench, events: pa.Table) -> pa.Table:
+    """The positions of those events of persons that a model caused."""
+    caused = events.select(("org", "position", "causation_id", "actor"))
+    caused = caused.filter(pc.and_(pc.is_valid(caused["causation_id"]), pc.starts_with(caused["actor"], USER)))
+    positions = [at for (at,) in bench.rows_of_lane("log", _OF_A_MODEL_BY_ID, caused=caused)] if len(caused) else []
+    return pa.table([positions], schema=_BY_A_MODEL)
 
 
 def fold_few(con: duckdb.DuckDBPyConnection, counted: list[Counted]) -> None:
@@ -84,7 +95,7 @@ def fold_few(con: duckdb.DuckDBPyConnection, counted: list[Counted]) -> None:
     rows = [(c, row) for c in counted if (row := _row(c)) is not None]
     caused = [row for c, row in rows if c.envelope.causationid is not None]
     if caused:
-        con.execute(_APPEND.format(rows=_values(caused, _NAMES), or_in_batch=""))
+        con.execute(_APPEND.format(rows=_values(caused, _NAMES), of_a_model=_OF_A_MODEL_BY_KEY))
     if len(caused) < len(rows):
         _append(con, [(c, row) for c, row in rows if c.envelope.causationid is None])
     restored = [(c.org, c.entity_id, c.position) for c in counted if isinstance(c.fact, KnowledgeRestored)]
