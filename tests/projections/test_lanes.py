@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,11 +15,14 @@ from hypothesis import strategies as st
 from ledger.event import Lineage, NewEvent, StoredEvent
 from ledger.events.extraction import ExtractionRequested
 from ledger.events.knowledge import KnowledgeRevised
+from ledger.store.in_memory import MemoryLedger
 from projections.engine import batch, gate
 from projections.engine.batch import fold_batch
+from projections.engine.decode import Decoded
 from projections.engine.gate import gate as gate_of
 from projections.engine.registry import LANES
 from projections.fold_kit.workbench import Facts, Workbench
+from projections.live.rebuild import rebuild_into
 from projections.views.events import fold as events
 from tests.examples import law as law_of
 from tests.projections.empty_views import empty_view
@@ -67,10 +71,15 @@ def test_a_lane_writes_while_the_next_batch_is_judged() -> None:
         assert judged.wait(30), "the next batch waited for this one"
         events.fold(bench, facts)
 
+    def judges(bench: Workbench, decoded: Decoded) -> list[tuple[int, str, str]]:
+        rejected = gate_of(bench, decoded)
+        judged.set()
+        return rejected
+
     with lanes() as bench, pytest.MonkeyPatch.context() as patched:
         patched.setitem(LANES, "log", (writes_late,))
         fold_batch(bench, LOG[:10])
-        patched.setattr(batch, "gate", lambda *given: (gate_of(*given), judged.set())[0])
+        patched.setattr(batch, "gate", judges)
         fold_batch(bench, LOG[10:])
         bench.settle()
         assert rows(bench.con, "SELECT count(*) FROM other_events") == [(20,)]
@@ -148,6 +157,24 @@ def test_a_batch_that_fails_before_its_lanes_begin_leaves_nothing_and_can_be_fol
         assert fold_batch(bench, LOG).accepted == 20
         bench.settle()
         assert state(bench) == state(view_of(LOG))
+
+
+async def test_a_rebuild_whose_lane_fails_folds_the_log_once_more_without_lanes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ledger, first = MemoryLedger(), iter([True])
+    await ledger.append_many([saved(f"k{number}") for number in range(200)])
+
+    def fails_once(bench: Workbench, facts: Facts) -> None:
+        if next(first, False):
+            raise ValueError("once")
+        events.fold(bench, facts)
+
+    monkeypatch.setitem(LANES, "log", (fails_once, *LANES["log"][1:]))
+    rebuilt = await rebuild_into(ledger, tmp_path / "views.duckdb")
+    assert next(first, False) is False
+    monkeypatch.undo()
+    assert rebuilt.digest == (await rebuild_into(ledger, tmp_path / "again.duckdb")).digest
 
 
 def _fails(*_given: Any) -> Any:
