@@ -17,7 +17,7 @@ from projections.engine.duckdb import transaction
 from projections.engine.gate import gate
 from projections.engine.registry import FOLDS, LANES, Fold
 from projections.engine.row_fold import fold_few
-from projections.engine.unsealing import Opened, open_events
+from projections.engine.unsealing import Extent, Opened, open_events
 from projections.engine.withheld import named, withhold
 from projections.fold_kit import erased
 from projections.fold_kit.decisions import Refusal
@@ -63,11 +63,12 @@ def fold_batch(bench: Workbench, events: list[StoredEvent], parked: Parked = NON
     opened = ready(bench.keyring, events, parked)
     if bench.has_lanes or len(events) > SMALL or sum(len(event.body) for event in events) > SMALL_BYTES:
         return _fold_many(bench, decode(bench.parser, opened), parked)
-    with _fold(bench, opened, parked) as refusals:
-        refusals += fold_few(bench, list(opened.events))
+    with _fold(bench, opened):
+        refusals = fold_few(bench, list(opened.events))
+        _keep_refused(opened, refusals, [], parked, bench)
     if bench.identities is not None and bench.identities.upto >= position:
         bench.identities.upto = events[-1].position
-    return _folded(opened, refusals)
+    return _folded(opened, len(refusals))
 
 
 def fold_decoded(bench: Workbench, decoded: Decoded, parked: Parked = NONE_PARKED) -> Folded:
@@ -94,21 +95,18 @@ def _check_order(position: int, first: int, last: int, count: int) -> None:
 
 def _fold_many(bench: Workbench, decoded: Decoded, parked: Parked) -> Folded:
     """Fold with set-based statements."""
-    events, first, facts = decoded.opened.events, decoded.opened.extent.first, tuple(decoded.parsed)
-    with _fold(bench, decoded.opened, parked) as refusals:
-        refusals += decoded.refused
+    opened, facts = decoded.opened, tuple(decoded.parsed)
+    with _fold(bench, opened):
         rejected = gate(bench, decoded)
-        if len(refusals) + len(rejected) < len(events):
-            bench.present(erased.of_batch(decoded.opened.erased))
+        refused = len(decoded.refused) + len(rejected)
+        if refused < len(opened.events):
+            bench.present(erased.of_batch(opened.erased))
             for lane, folds in LANES.items():
                 bench.in_lane(lane, partial(_all, folds, facts))
             _all(FOLDS, facts, bench)
-        # Last, beside the lanes: events of an archived segment have to be unpacked.
-        if isinstance(events, Packed):
-            events.unpack([*(each.event.position - first for each in refusals), *(at - first for at, *_ in rejected)])
-        refusals += [Refusal(events[at - first], code, reason) for at, code, reason in rejected]
+        bench.in_lane("log", partial(_keep_refused, opened, decoded.refused, rejected, parked))
         bench.clear()
-    return _folded(decoded.opened, refusals)
+    return _folded(opened, refused)
 
 
 def _all(folds: Sequence[Fold], facts: Facts, bench: Workbench) -> None:
@@ -116,18 +114,26 @@ def _all(folds: Sequence[Fold], facts: Facts, bench: Workbench) -> None:
         fold(bench, facts)
 
 
+def _keep_refused(
+    opened: Opened, refusals: list[Refusal], rejected: list[tuple[int, str, str]], parked: Parked, bench: Workbench
+) -> None:
+    """Keep what is refused: the `refusals`, and what the gate has `rejected`."""
+    events, first = opened.events, opened.extent.first
+    if isinstance(events, Packed):
+        events.unpack([*(each.event.position - first for each in refusals), *(at - first for at, *_ in rejected)])
+    refusals = refusals + [Refusal(events[at - first], code, reason) for at, code, reason in rejected]
+    refused_fold.fold(bench.con, named(opened.as_stored(refusals), opened.stored, parked))
+
+
 @contextmanager
-def _fold(bench: Workbench, opened: Opened, parked: Parked) -> Iterator[list[Refusal]]:
-    """One transaction around the body: its folds, the refusals it adds to the list, and the checkpoint."""
-    refusals: list[Refusal] = []
+def _fold(bench: Workbench, opened: Opened) -> Iterator[None]:
+    """One transaction around the body, which has the folds, and the checkpoint."""
+    extent = opened.extent
     bench.at(None)
     with transaction(bench.con):
         erased.keep(bench.con, opened.erased)
-        yield refusals
-        extent = opened.extent
-        pack(bench, extent.first, extent.last)
-        retention.fold(bench, extent.earliest_ns, extent.latest_ns)
-        refused_fold.fold(bench.con, named(opened.as_stored(refusals), opened.stored, parked))
+        yield
+        bench.in_lane("recalls", partial(_keep_less, extent))
         bench.con.execute(
             f"UPDATE checkpoints SET position = {extent.last}, stored_us = {extent.last_ns // 1000} "
             "WHERE name = 'views'"
@@ -135,5 +141,11 @@ def _fold(bench: Workbench, opened: Opened, parked: Parked) -> Iterator[list[Ref
     bench.at(extent.last)
 
 
-def _folded(opened: Opened, refusals: list[Refusal]) -> Folded:
-    return Folded(opened.extent.last, len(opened.stored) - len(refusals), len(refusals))
+def _keep_less(extent: Extent, bench: Workbench) -> None:
+    """Pack the recalls that wait, and reduce those that are past their retention."""
+    pack(bench, extent.first, extent.last)
+    retention.fold(bench, extent.earliest_ns, extent.latest_ns)
+
+
+def _folded(opened: Opened, refused: int) -> Folded:
+    return Folded(opened.extent.last, len(opened.stored) - refused, refused)

@@ -219,7 +219,7 @@ def seen_before(bench: Workbench, keys: str) -> Seen:
         return Seen(set(), set())
     identity = f"SELECT org, actor, event_id, position FROM {{}} WHERE position IN ({among(key_at)})"
     accepted = bench.rows_of_lane("log", identity.format("other_events"))
-    accepted += bench.rows(identity.format(f"({AS_EVENTS})"))
+    accepted += bench.rows_of_lane("recalls", identity.format(f"({AS_EVENTS})"))
     return Seen(
         {(org, actor, event_id) for org, actor, event_id, _ in accepted if event_id is not None},
         {(org, actor, key_at[at]) for org, actor, event_id, at in accepted if event_id is None},

@@ -62,7 +62,8 @@ class ViewOfLog:
     lane: str | None = None
 
 
-# The batch itself writes `refused_events`, as no refused event reaches a fold, and `erased_texts`, before the folds.
+# The batch itself writes `refused_events`, in the lane `log`, as no refused event reaches a fold, and `erased_texts`,
+# before the folds.
 VIEWS: tuple[ViewOfLog, ...] = (
     ViewOfLog("erased_texts", erased.TABLES, None, None, {}),
     # Before feedback: the credit of a verdict depends on the recalls. Before events and lineage, which show them too.
@@ -73,6 +74,7 @@ VIEWS: tuple[ViewOfLog, ...] = (
         recalls.fold_few,
         {"recalls": ("position", "rank")},
         {"recalls": ("match", "policy", "session", "language", "intent")},
+        lane="recalls",
     ),
     ViewOfLog(
         "events",
@@ -83,8 +85,22 @@ VIEWS: tuple[ViewOfLog, ...] = (
         lane="log",
     ),
     ViewOfLog("event_keys", event_keys.TABLES, event_keys.fold, event_keys.fold_few, {"event_keys": ("position",)}),
-    ViewOfLog("feedback", feedback.TABLES, feedback.fold, feedback.fold_few, {"feedback": ("position",)}),
-    ViewOfLog("goals", goals.TABLES, goals.fold, goals.fold_few, {"goal_focuses": ("position", "rank")}),
+    ViewOfLog(
+        "feedback",
+        feedback.TABLES,
+        feedback.fold,
+        feedback.fold_few,
+        {"feedback": ("position",)},
+        lane="recalls",
+    ),
+    ViewOfLog(
+        "goals",
+        goals.TABLES,
+        goals.fold,
+        goals.fold_few,
+        {"goal_focuses": ("position", "rank")},
+        lane="recalls",
+    ),
     ViewOfLog(
         "knowledge",
         knowledge.TABLES + lives.TABLES + lives.VIEWS + memories.TABLES,

@@ -11,6 +11,7 @@ one before. DuckDB then writes whole row groups into the file as they fill, in t
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import cached_property
@@ -197,6 +198,10 @@ class Workbench:
         self._loaded.clear()
 
 
+_AHEAD = 2
+"""Folds that a lane may be behind: those of one batch. Each keeps the relations of its batch in memory."""
+
+
 class _LaneBench(Workbench):
     """The bench of a lane. It reads in the lanes before it, and gathers what is to be run later."""
 
@@ -229,7 +234,7 @@ class _Lane:
         con.execute('USE "{}"'.format(catalog.replace('"', '""')))
         self._bench = _LaneBench(con, before)
         self._thread = ThreadPoolExecutor(1, "view-lane")
-        self._fold_under_way: Future[None] | None = None
+        self._under_way: deque[Future[None]] = deque()
         self._begun = False
         self._lost: BaseException | None = None
 
@@ -239,10 +244,10 @@ class _Lane:
         return self._lost is not None
 
     def start(self, relations: dict[str, pa.Table], fold: Callable[[Workbench], None]) -> None:
-        """Begin with a fold, once the one before has ended. Raises what that raised."""
-        if self._fold_under_way is not None:
-            self._fold_under_way.result()
-        self._fold_under_way = self._thread.submit(self._work, self._fold, dict(relations), fold)
+        """Begin with a fold after those before, of which no more than _AHEAD may wait. Raises what they raised."""
+        while len(self._under_way) >= _AHEAD:
+            self._under_way.popleft().result()
+        self._under_way.append(self._thread.submit(self._work, self._fold, dict(relations), fold))
 
     def rows(self, query: str, relations: dict[str, pa.Table]) -> list[Any]:
         """The rows of a query, once the fold has ended. Raises what that raised."""

@@ -99,6 +99,7 @@ def test_an_id_is_known_again_before_the_lane_of_its_event_is_settled() -> None:
     with lanes() as bench:
         fold_batch(bench, again[:1])
         assert fold_batch(bench, again[1:]).refused == 1
+        bench.settle()
         assert rows(bench.con, "SELECT code FROM refused_events") == [("duplicate_event",)]
 
 
@@ -126,7 +127,7 @@ def test_a_batch_that_fails_behind_its_lanes_leaves_a_file_that_takes_no_batch_a
 ) -> None:
     with lanes() as bench:
         with monkeypatch.context() as failing:
-            failing.setattr(batch, "named", _fails)
+            failing.setattr(batch, "FOLDS", (_fails,))
             with pytest.raises(ValueError, match="late"):
                 fold_batch(bench, LOG)
         with pytest.raises(RuntimeError, match="half of a batch"):

@@ -78,7 +78,8 @@ def fold(bench: Workbench, facts: Facts) -> None:
     bench.present({"cases": cases.drop_columns("named").append_column("credit", credit)})
     bench.run("INSERT INTO feedback BY NAME FROM cases")
     if KnowledgeConfirmed in rated or pc.any(pc.not_equal(credit, "not_served")).as_py():
-        bench.run(_COUNT.format(cases="cases"))
+        credited = bench.presented("cases").select(("org", "knowledge_id", "verdict", "credit"))
+        bench.run_later(_COUNT.format(cases="credited"), {"credited": credited})
 
 
 def _cases(fact: type[Fact], events: pa.Table) -> pa.Table:
