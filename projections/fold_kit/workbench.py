@@ -146,7 +146,8 @@ class Workbench:
 
     def run_later(self, statement: str, relations: dict[str, pa.Table]) -> None:
         """Run a statement over these relations. A lane runs it in `settle`, over the relations of all batches together:
-        in its transaction, DuckDB takes ten times as long to update what that has written.
+        in its transaction, DuckDB takes ten times as long to update what that has written. They are kept till then, so
+        they may be no part of a batch's own columns.
         """
         self.present(relations)
         self.run(statement)
@@ -161,15 +162,18 @@ class Workbench:
 
     def run(self, statement: str) -> None:
         """Execute a statement without parameters."""
-        self.con.execute(statement)
+        self._execute(statement)
 
     def rows(self, query: str) -> list[Any]:
         """All rows of a query without parameters."""
-        return self.con.execute(query).fetchall()
+        return self._execute(query).fetchall()
 
     def table(self, query: str) -> pa.Table:
         """The same, as columns."""
-        return self.con.execute(query).to_arrow_table()
+        return self._execute(query).to_arrow_table()
+
+    def _execute(self, statement: str) -> duckdb.DuckDBPyConnection:
+        return self.con.execute(statement)
 
     def present(self, tables: dict[str, pa.Table]) -> None:
         """Register these tables as relations until `clear`."""
@@ -202,6 +206,9 @@ _AHEAD = 2
 """Folds that a lane may be behind: those of one batch. Each keeps the relations of its batch in memory."""
 
 
+_EXECUTE = compile("con.execute(statement)", __name__, "eval")
+
+
 class _LaneBench(Workbench):
     """The bench of a lane. It reads in the lanes before it, and gathers what is to be run later."""
 
@@ -217,6 +224,21 @@ class _LaneBench(Workbench):
         gathered = self._later.setdefault(statement, {})
         for name, table in relations.items():
             gathered.setdefault(name, []).append(table)
+
+    def present(self, tables: dict[str, pa.Table]) -> None:
+        """Have these tables as relations until `clear`, as variables that DuckDB finds where a statement is executed.
+
+        A table that is registered stays in memory until the transaction ends, and here that ends after many batches.
+        """
+        self._loaded.update(tables)
+
+    def clear(self) -> None:
+        self._loaded.clear()
+
+    def _execute(self, statement: str) -> duckdb.DuckDBPyConnection:
+        variables = {**self._loaded, "con": self.con, "statement": statement}
+        executed: duckdb.DuckDBPyConnection = eval(_EXECUTE, variables)  # a frame with these variables
+        return executed
 
     def run_gathered(self) -> None:
         """Run what was to be run later."""

@@ -58,12 +58,16 @@ SELECT f.position FROM ({{rated}}) f(position, org, knowledge_id, trace_id)
 JOIN recall_remains r ON r.org = f.org AND r.trace_id = f.trace_id AND r.position < f.position AND {counts("r.")}
     AND list_contains(r.items, f.knowledge_id)
 """
-_COUNT = f"""
+_EVIDENCE = f"""
+SELECT org, knowledge_id, ({SUPPORTING})::BIGINT AS supporting, ({OPPOSING})::BIGINT AS opposing
+FROM {{cases}} GROUP BY org, knowledge_id
+"""
+_COUNT = """
 UPDATE knowledge_state SET supporting = knowledge_state.supporting + f.supporting,
     opposing = knowledge_state.opposing + f.opposing
 FROM (
-    SELECT org, knowledge_id, {SUPPORTING} AS supporting, {OPPOSING} AS opposing
-    FROM {{cases}} GROUP BY org, knowledge_id
+    SELECT org, knowledge_id, sum(supporting)::BIGINT AS supporting, sum(opposing)::BIGINT AS opposing
+    FROM {evidence} GROUP BY org, knowledge_id
 ) f WHERE knowledge_state.id = f.knowledge_id AND knowledge_state.org = f.org
 """
 
@@ -78,8 +82,8 @@ def fold(bench: Workbench, facts: Facts) -> None:
     bench.present({"cases": cases.drop_columns("named").append_column("credit", credit)})
     bench.run("INSERT INTO feedback BY NAME FROM cases")
     if KnowledgeConfirmed in rated or pc.any(pc.not_equal(credit, "not_served")).as_py():
-        credited = bench.presented("cases").select(("org", "knowledge_id", "verdict", "credit"))
-        bench.run_later(_COUNT.format(cases="credited"), {"credited": credited})
+        evidence = bench.table(_EVIDENCE.format(cases="cases"))
+        bench.run_later(_COUNT.format(evidence="evidence"), {"evidence": evidence})
 
 
 def _cases(fact: type[Fact], events: pa.Table) -> pa.Table:
@@ -141,7 +145,8 @@ def fold_few(con: duckdb.DuckDBPyConnection, counted: list[Counted]) -> None:
         ),
     )
     if len(rated) > IN_PLACE:
-        con.execute(_COUNT.format(cases=f"feedback WHERE position IN ({among(c.position for c, _ in rated)})"))
+        cases = f"feedback WHERE position IN ({among(c.position for c, _ in rated)})"
+        con.execute(_COUNT.format(evidence=f"({_EVIDENCE.format(cases=cases)})"))
         return
     for c, _ in rated:
         supporting, opposing = counted_as(verdicts[c.position], credits[c.position])
