@@ -108,9 +108,11 @@ class Workbench:
         """The view's checkpoint. Each fold begins with this call, which also ends a transaction that was left open.
 
         The bench is the only writer of its file, so after a fold that went well it knows. Raises RuntimeError where
-        half of a batch is in the file.
+        half of a batch is in the file, and what a lane's fold raised.
         """
-        if self.torn:
+        for lane in (self._lanes or {}).values():
+            lane.raise_if_lost()
+        if self._torn:
             raise RuntimeError("half of a batch is in this file: delete it and rebuild")
         if self._position is not None:
             return self._position
@@ -204,8 +206,6 @@ class Workbench:
 
 _AHEAD = 2
 """Folds that a lane may be behind: those of one batch. Each keeps the relations of its batch in memory."""
-
-
 _EXECUTE = compile("con.execute(statement)", __name__, "eval")
 
 
@@ -284,9 +284,13 @@ class _Lane:
         self._thread.shutdown()
         self._bench.close()
 
-    def _work(self, work: Callable[..., T], *given: Any) -> T:
+    def raise_if_lost(self) -> None:
+        """Raise what ended its transaction, if anything did."""
         if self._lost is not None:
             raise self._lost
+
+    def _work(self, work: Callable[..., T], *given: Any) -> T:
+        self.raise_if_lost()
         try:
             return work(*given)
         except BaseException as error:

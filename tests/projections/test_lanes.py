@@ -134,17 +134,21 @@ def test_a_batch_that_fails_behind_its_lanes_leaves_a_file_that_takes_no_batch_a
             fold_batch(bench, LOG)
 
 
-def test_what_fails_in_a_lane_is_raised_when_it_is_settled_and_the_file_takes_no_batch_any_more(
-    monkeypatch: pytest.MonkeyPatch,
+@pytest.mark.parametrize("settled", [True, False], ids=["when it is settled", "with the next batch"])
+def test_what_fails_in_a_lane_is_raised_and_the_file_takes_no_batch_any_more(
+    monkeypatch: pytest.MonkeyPatch, settled: bool
 ) -> None:
     with lanes() as bench:
-        monkeypatch.setitem(LANES, "log", (_fails,))
-        fold_batch(bench, LOG)
+        with monkeypatch.context() as failing:
+            failing.setitem(LANES, "log", (_fails,))
+            fold_batch(bench, LOG[:10])
+            with pytest.raises(ValueError, match="late"):
+                bench.rows_of_lane("log", "SELECT 1")
         with pytest.raises(ValueError, match="late"):
-            bench.settle()
+            if settled:
+                bench.settle()
+            fold_batch(bench, LOG[10:])
         assert bench.torn
-        with pytest.raises(RuntimeError, match="half of a batch"):
-            fold_batch(bench, LOG)
 
 
 def test_a_batch_that_fails_before_its_lanes_begin_leaves_nothing_and_can_be_folded(
