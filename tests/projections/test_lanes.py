@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -144,10 +145,9 @@ def test_what_fails_in_a_lane_is_raised_and_the_file_takes_no_batch_any_more(
             fold_batch(bench, LOG[:10])
             with pytest.raises(ValueError, match="late"):
                 bench.rows_of_lane("log", "SELECT 1")
+        goes_on = bench.settle if settled else partial(fold_batch, bench, LOG[10:])
         with pytest.raises(ValueError, match="late"):
-            if settled:
-                bench.settle()
-            fold_batch(bench, LOG[10:])
+            goes_on()
         assert bench.torn
 
 
