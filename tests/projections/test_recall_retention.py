@@ -20,6 +20,7 @@ from projections.engine import batch, gate
 from projections.engine.batch import fold_batch
 from projections.engine.digest import RelationDigest
 from projections.engine.duckdb import open_view
+from projections.engine.registry import LANES
 from projections.fold_kit.page import Window
 from projections.fold_kit.workbench import Workbench
 from projections.live.persons import embedded_hashes, left_in_clear
@@ -102,6 +103,19 @@ def test_every_split_of_the_log_reduces_the_same_recalls(small: int, monkeypatch
     for cuts in ((), (7, 8), range(len(LOG))):
         assert state(view(cuts=cuts)) == whole
         assert state(view(None, cuts=cuts)) == state(view(None))
+
+
+@pytest.mark.parametrize("settled", [1, 4, len(LOG)])
+def test_a_rebuild_reduces_the_same_recalls_in_its_lanes(settled: int) -> None:
+    bench = Workbench(open_view(None, KEPT))
+    bench.open_lanes(LANES)
+    for number, part in enumerate(parts(LOG, range(len(LOG)))):
+        fold_batch(bench, part)
+        if number % settled == 0:
+            bench.settle()
+    bench.settle()
+    assert state(bench) == state(view())
+    bench.close()
 
 
 def test_a_day_is_kept_until_the_log_has_an_event_of_so_many_days_after_it() -> None:
