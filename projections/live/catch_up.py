@@ -16,10 +16,14 @@ from ledger.stream import Log
 from projections.archive.reading import Archive
 from projections.engine.batch import Folded
 from projections.engine.duckdb import checkpoint
-from projections.engine.predecode import fold_ahead
+from projections.engine.predecode import Ahead, fold_ahead
 from projections.engine.view import View
+from projections.fold_kit.workbench import Workbench
 from projections.live.decoded_ahead import Batches, decoded_ahead
 
+MOST_KEPT = 96 * 2**20
+"""Bytes of what updates replaced that may be kept. DuckDB keeps all of it while a lane's transaction is open, spills
+none of it, and needs some 20 KB for each 2,048 rows of which a statement updates one: more with each item of a log."""
 Moved = Callable[[int, float], None]
 """Called with the position and the rate in events a second."""
 
@@ -62,7 +66,7 @@ async def folded(
     with ThreadPoolExecutor(1, "view-writer") as writer:
         try:
             while (decoded := await batches.next()) is not None:
-                done: Folded = await loop.run_in_executor(writer, fold_ahead, bench, decoded, parked)
+                done = await loop.run_in_executor(writer, _fold, bench, decoded, parked)
                 view.instance.position = done.position
                 refused += done.refused
                 if checkpoint_every is not None and to > done.position >= checkpointed + checkpoint_every:
@@ -75,3 +79,13 @@ async def folded(
             # The fold may be waiting for the vault, which answers on this loop: do not block it.
             await asyncio.to_thread(writer.shutdown)
     return refused
+
+
+def _fold(bench: Workbench, decoded: Ahead, parked: Parked) -> Folded:
+    """Fold a batch; settle the lanes where much is kept for them."""
+    done = fold_ahead(bench, decoded, parked)
+    if bench.has_lanes:
+        ((kept,),) = bench.rows("SELECT memory_usage_bytes FROM duckdb_memory() WHERE tag = 'TRANSACTION'")
+        if kept > MOST_KEPT:
+            bench.settle()
+    return done

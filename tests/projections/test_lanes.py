@@ -23,6 +23,7 @@ from projections.engine.decode import Decoded
 from projections.engine.gate import gate as gate_of
 from projections.engine.registry import LANES
 from projections.fold_kit.workbench import Facts, Workbench
+from projections.live import catch_up
 from projections.live.rebuild import rebuild_into
 from projections.views.events import fold as events
 from tests.examples import law as law_of
@@ -180,6 +181,22 @@ async def test_a_rebuild_whose_lane_fails_folds_the_log_once_more_without_lanes(
     assert next(first, False) is False
     monkeypatch.undo()
     assert rebuilt.digest == (await rebuild_into(ledger, tmp_path / "again.duckdb")).digest
+
+
+async def test_lanes_are_settled_where_much_is_kept_for_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    ledger, settle, settled = MemoryLedger(), Workbench.settle, []
+    await ledger.append_many([saved(f"k{number}") for number in range(200)])
+
+    def settles(bench: Workbench) -> None:
+        settled.append(bench.position())
+        settle(bench)
+
+    monkeypatch.setattr(Workbench, "settle", settles)
+    digest = (await rebuild_into(ledger, tmp_path / "views.duckdb")).digest
+    once = len(settled)
+    monkeypatch.setattr(catch_up, "MOST_KEPT", -1)
+    assert (await rebuild_into(ledger, tmp_path / "again.duckdb")).digest == digest
+    assert (once, len(settled)) == (1, 3)
 
 
 def _fails(*_given: Any) -> Any:
