@@ -86,20 +86,10 @@ VIEWS: tuple[ViewOfLog, ...] = (
     ),
     ViewOfLog("event_keys", event_keys.TABLES, event_keys.fold, event_keys.fold_few, {"event_keys": ("position",)}),
     ViewOfLog(
-        "feedback",
-        feedback.TABLES,
-        feedback.fold,
-        feedback.fold_few,
-        {"feedback": ("position",)},
-        lane="recalls",
+        "feedback", feedback.TABLES, feedback.fold, feedback.fold_few, {"feedback": ("position",)}, lane="recalls"
     ),
     ViewOfLog(
-        "goals",
-        goals.TABLES,
-        goals.fold,
-        goals.fold_few,
-        {"goal_focuses": ("position", "rank")},
-        lane="recalls",
+        "goals", goals.TABLES, goals.fold, goals.fold_few, {"goal_focuses": ("position", "rank")}, lane="recalls"
     ),
     ViewOfLog(
         "knowledge",
