@@ -20,6 +20,7 @@ RELATIONS: dict[str, tuple[str, ...]] = {relation: keys for view in VIEWS for re
 ADDED: dict[str, tuple[str, ...]] = {relation: names for view in VIEWS for relation, names in view.added.items()}
 LATER = {relation for view in VIEWS for relation in view.later}
 UNDIGESTED = {relation: names for view in VIEWS for relation, names in view.undigested.items()}
+OUTDATED = {relation: query for view in VIEWS for relation, query in view.outdated.items()}
 MOST_DIFFERENCES = 100
 
 
@@ -84,6 +85,9 @@ def rows_as_text(con: duckdb.DuckDBPyConnection, relation: str, *more: str) -> s
         fields = ", ".join(f'"{name}" := "{name}"' for name in names)
         row = f"struct_pack({fields})::VARCHAR"
         row += "".join(f""" || coalesce(', {name}: ' || "{name}"::VARCHAR, '')""" for name in added)
+    if relation in OUTDATED:
+        key = ", ".join(RELATIONS[relation])
+        row += f" || CASE WHEN ({key}) IN ({OUTDATED[relation]}) THEN ', outdated' ELSE '' END"
     return f"SELECT {', '.join([*more, f'{row} AS row_text'])} FROM {relation}"
 
 

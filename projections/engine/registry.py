@@ -48,6 +48,7 @@ class ViewOfLog:
     that a relation has had since a later version: a digest includes them only where they are not null, so that the
     digest of a log in which they are empty stays the same. `undigested` are columns that no digest includes, so that
     digests from before they existed stay the same; their values follow from the log and the vault like all others.
+    `outdated` are queries of the keys of rows that disagree with what they are copied from: a digest tells these.
     `later` are relations since a later version: a digest leaves them out while they have no rows.
     """
 
@@ -58,6 +59,7 @@ class ViewOfLog:
     digested: dict[str, tuple[str, ...]]
     added: dict[str, tuple[str, ...]] = field(default_factory=dict)
     undigested: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    outdated: dict[str, str] = field(default_factory=dict)
     later: tuple[str, ...] = ()
     lane: str | None = None
 
@@ -106,6 +108,7 @@ VIEWS: tuple[ViewOfLog, ...] = (
             "knowledge_versions": knowledge.VERSIONS.names(lambda column: column.undigested),
             "knowledge_state": tuple(column.name for column in knowledge.JUDGED_BY if column.name != "writers"),
         },
+        {"knowledge_state": knowledge.OUTDATED},
         ("memory_recalls",),
         lane="knowledge",
     ),

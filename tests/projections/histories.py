@@ -12,7 +12,6 @@ import duckdb
 from hypothesis import strategies as st
 
 from kledger.contract.knowledge import Case, Source
-from kledger.contract.projects import SHARED_KINDS
 from ledger.event import Fact, Lineage, NewEvent, StoredEvent
 from ledger.events.conflict import ConflictRecorded, ConflictResolved
 from ledger.events.evolution import (
@@ -74,8 +73,8 @@ from ledger.wire.subjects import event_subject
 from projections.engine.batch import fold_batch
 from projections.engine.digest import RelationDigest
 from projections.engine.duckdb import open_view
-from projections.fold_kit.sql_text import among
 from projections.fold_kit.workbench import Workbench
+from projections.views.knowledge.tables import OUTDATED
 from tests.projections.damage import DAMAGE, older
 from tests.projections.document_facts import DOCUMENTS, about_documents
 from tests.projections.edges import edged, with_id_of
@@ -134,18 +133,9 @@ def parts(events: Sequence[StoredEvent], cuts: Sequence[int]) -> list[list[Store
     return [list(events[start:end]) for start, end in pairwise(edges)]
 
 
-_OUTDATED = f"""
-SELECT s.id FROM knowledge_state AS s JOIN knowledge_versions AS v ON v.valid_from = s.version_position
-WHERE (s.writers, s.scopes, s.shared_with, s.shared_kind, s.lifetime, s.changed_at) IS DISTINCT FROM (
-    CASE WHEN len(v.writers) > 0 THEN v.writers END, v.scopes, v.shared_with,
-    CASE WHEN v.kind IN ({among(SHARED_KINDS)}) THEN v.kind END, CASE WHEN v.layer = 'short' THEN v.lifetime END,
-    v.valid_from_time)
-"""
-
-
 def state(bench: Workbench) -> dict[str, RelationDigest]:
     """The digest of every relation; what an item's state has for the rules, and no digest, is that of its version."""
-    assert rows(bench.con, _OUTDATED) == []
+    assert rows(bench.con, OUTDATED) == []
     return digests(bench.con)
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any, get_args
 
 from kledger.contract.memory import DETAILS, Memory
+from kledger.contract.projects import SHARED_KINDS
 from kledger.contract.scopes import visibility_of
 from kledger.contract.words import ItemStatus
 from ledger.events.knowledge import (
@@ -25,7 +26,7 @@ from ledger.privacy.sealed import ERASED
 from projections.fold_kit.decisions import Counted
 from projections.fold_kit.envelopes import READERS, WRITERS
 from projections.fold_kit.erased import erased_at, erased_in_batch
-from projections.fold_kit.sql_text import Json, Sql, Value, text
+from projections.fold_kit.sql_text import Json, Sql, Value, among, text
 from projections.fold_kit.versioned_view import (
     CREATED_AT,
     CREATED_POSITION,
@@ -184,6 +185,14 @@ JUDGED_BY = (
 STATE = [each for name in _STATE for each in ITEM if each.name == name] + [*JUDGED_BY]
 """The columns of an item's state, which ratings change, and by which the rules judge."""
 _JUDGED_BY = ", ".join(column.name for column in JUDGED_BY)
+OUTDATED = f"""
+SELECT s.org, s.id FROM knowledge_state AS s JOIN knowledge_versions AS v ON v.valid_from = s.version_position
+WHERE (s.writers, s.scopes, s.shared_with, s.shared_kind, s.lifetime, s.changed_at) IS DISTINCT FROM (
+    CASE WHEN len(v.writers) > 0 THEN v.writers END, v.scopes, v.shared_with,
+    CASE WHEN v.kind IN ({among(SHARED_KINDS)}) THEN v.kind END, CASE WHEN v.layer = 'short' THEN v.lifetime END,
+    v.valid_from_time)
+"""
+"""The query of the items that would be judged by something else than their present version."""
 SHOWN = VERSIONS.names(lambda column: column.shown)
 """The columns that answers about an item have where they are not null."""
 WHILE = {"merged_into": "merged", "superseded_by": "superseded"}
