@@ -8,6 +8,7 @@ import os
 import random
 import shutil
 import signal
+import subprocess
 import threading
 import time
 from collections.abc import Callable
@@ -15,7 +16,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from kledger.contract.errors import LedgerError
+from kledger.contract.errors import LedgerError, NodeUnreachable
 from ledger.broker.server import EmbeddedServer
 from tests.faults import poison
 from tests.faults.crash_points import VIOLATION
@@ -32,6 +33,8 @@ POINTS_A_LOG = 20
 ARCHIVE_EVENTS = 30
 """Events in a segment of the archive, so that there are many."""
 REACHED_WITHIN = 20.0
+ENDS_WITHIN = 20.0
+"""Seconds in which a process that was killed is gone, however much memory it gives back."""
 PATIENCE = 300.0
 """Seconds for what always comes, however busy the machine is."""
 
@@ -116,9 +119,13 @@ class Life:
                 with self.node.client(retries=0, timeout=PATIENCE) as client:
                     caught_up(client)
                     return
-            except Exception:
-                if self.node.process.poll() is None:
-                    self.node.process.send_signal(signal.SIGUSR1)  # what it waits for stands in its log
+            except Exception as error:
+                if isinstance(error, NodeUnreachable) and self._node is not None:
+                    # A process that was killed closes its sockets before it has ended: it would be asked again.
+                    with contextlib.suppress(subprocess.TimeoutExpired):
+                        self._node.process.wait(ENDS_WITHIN)
+                if self._node is not None and self._node.process.poll() is None:
+                    self._node.process.send_signal(signal.SIGUSR1)  # what it waits for stands in its log
                 if not tries_left:
                     raise
 
