@@ -13,13 +13,16 @@ import functools
 from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import replace
 from types import MethodType
-from typing import Any, Concatenate, Generic, ParamSpec, Protocol, Self, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, Protocol, Self, TypeVar, overload
 
 from kledger.client.arguments import refusing_slips, require_list, require_one_of
 from kledger.client.slips.other_names import telling_what_it_takes
 from kledger.client.wire import Lineage, Wire
 from kledger.contract.language import LANGUAGES, Language
 from kledger.contract.scopes import Caller, check_name
+
+if TYPE_CHECKING:
+    from inspect import Signature
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -131,7 +134,25 @@ class Endpoint(Generic[P, R]):
     def __init__(self, function: Callable[Concatenate[Wire, P], Coroutine[Any, Any, R]]) -> None:
         self.function = function
         self._checked = refusing_slips(function)
-        self.__doc__ = function.__doc__
+        self.__name__, self.__doc__ = function.__name__, function.__doc__
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        if vars(owner).get(self.function.__name__) is not self:  # else this is another name of it
+            self.__name__ = name
+
+    def __call__(self, face: AsyncFace | SyncFace, *args: P.args, **kwargs: P.kwargs) -> Any:
+        """Called in the class, as a method is: with the client as the first argument."""
+        return self.__get__(face, type(face))(*args, **kwargs)
+
+    @property
+    def __signature__(self) -> Signature:
+        """What it takes, for `help(LedgerClient.search)`."""
+        from inspect import Parameter, Signature, signature
+
+        taken = signature(self.function)
+        wire, *others = taken.parameters.values()
+        face = wire.replace(name="self", annotation=Parameter.empty)
+        return Signature([face, *others], return_annotation=taken.return_annotation)
 
     @overload
     def __get__(self, face: None, owner: type) -> Self: ...

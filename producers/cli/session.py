@@ -69,11 +69,15 @@ WRITTEN = ""
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The result of a command: the document for --json, its rendering for a terminal, and whether it succeeded."""
+    """The result of a command: the document for --json, its rendering for a terminal, and whether it succeeded.
+
+    `beside` is what is told of it on stderr: on stdout is what goes elsewhere, such as into a prompt.
+    """
 
     document: Any
     shown: RenderableType
     ok: bool = True
+    beside: RenderableType | None = None
 
 
 @dataclass
@@ -148,10 +152,13 @@ class Session:
         else:
             from rich.console import Group
 
-            from producers.cli.screen import stdout
+            from producers.cli.screen import stderr, stdout
 
             # Text to copy may be longer than a line; printed as it is, not in a group, it would be wrapped.
             stdout().print(Group(answer.shown), crop=False)
+            if answer.beside is not None:
+                sys.stdout.flush()  # before it on a terminal
+                stderr().print(answer.beside)
         for line in _warnings(answer.document):
             sys.stderr.write(f"{line}\n")
 

@@ -128,6 +128,11 @@ def test_full_shows_the_content_whole_on_any_screen(node: ScriptedNode, monkeypa
 TEXT = "第一步，" * 60 + "\n    " + "run it two hundred times, " * 40 + "\n\nend"
 
 
+RECALLED = {"text": TEXT, "nothing_known": False, "intent": "new_task", "count": 1} | {
+    "results": [{"match": 1.0, "layer": "plain", "id": "k-1", "content": "C"}]
+}
+
+
 @pytest.mark.parametrize(
     ("command", "asked", "answer"),
     [
@@ -136,12 +141,7 @@ TEXT = "第一步，" * 60 + "\n    " + "run it two hundred times, " * 40 + "\n\
         ("prompt research", "GET /api/prompts/research", {"text": TEXT}),
         ("profile prompt user --user ann", "GET /api/v1/memories/user/prompt", {"prompt": TEXT}),
         ("show k-1", "GET /api/knowledge/k-1", {**ITEM, "content": TEXT}),
-        (
-            "recall why",
-            "POST /api/memory/recall",
-            {"text": TEXT, "nothing_known": False, "intent": "new_task", "count": 1}
-            | {"results": [{"match": 1.0, "layer": "plain", "id": "k-1", "content": "C"}]},
-        ),
+        ("recall why", "POST /api/memory/recall", RECALLED),
     ],
 )
 def test_in_a_pipe_a_text_has_the_lines_that_it_was_written_in(
@@ -153,6 +153,14 @@ def test_in_a_pipe_a_text_has_the_lines_that_it_was_written_in(
     ran = kledger(*command.split())
     assert ran.exit_code == 0, ran.output
     assert TEXT in ran.stdout
+
+
+def test_what_a_recall_prints_on_stdout_goes_into_a_prompt_as_it_is(node: ScriptedNode) -> None:
+    node.says("POST /api/memory/recall", RECALLED)
+    ran = kledger("recall", "why")
+    assert ran.stdout == f"{TEXT}\n"
+    assert "k-1" in ran.stderr
+    assert "intent new_task, 1 result" in ran.stderr
 
 
 def test_an_example_is_shown_on_lines_that_can_be_pasted(monkeypatch: pytest.MonkeyPatch) -> None:

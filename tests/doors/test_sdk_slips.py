@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import math
+import pydoc
 import re
 from collections.abc import Callable, Iterator
 from types import UnionType
@@ -167,6 +168,25 @@ def test_a_method_of_another_library_is_answered_with_the_one_that_is_here(clien
         assert hasattr(client, here)
     with pytest.raises(AttributeError, match=r"no attribute 'nothing_like_it'$"):
         client("http://127.0.0.1:1").nothing_like_it  # noqa: B018
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_the_help_of_a_method_of_the_class_has_its_name_and_its_arguments(family: type) -> None:
+    endpoints = [name for name in dir(family) if isinstance(getattr(family, name), Endpoint)]
+    assert endpoints
+    for name in endpoints:
+        endpoint = getattr(family, name)
+        assert getattr(family, endpoint.__name__) is endpoint  # one may have two names
+        shown = pydoc.plain(pydoc.render_doc(endpoint)).splitlines()[2]
+        _, *taken = inspect.signature(endpoint.function).parameters
+        assert shown.startswith(f"{endpoint.__name__}(self")
+        assert all(f" {argument}: " in shown for argument in taken), (shown, taken)
+
+
+def test_a_method_of_the_class_is_called_with_the_client_first(node: ScriptedNode) -> None:
+    node.says("GET /api/knowledge/k-1", {"id": "k-1"})
+    with LedgerClient(node.url) as ledger:
+        assert LedgerClient.get(ledger, "k-1") == {"id": "k-1"}
 
 
 def test_every_name_that_an_answer_gives_is_there() -> None:

@@ -76,6 +76,8 @@ def recall(
 ) -> Answer:
     """What is known that answers a message, as the text that goes into a prompt.
 
+    Which results it is made of is told on stderr.
+
     Example: kledger recall "how do we roll back a release" --user ann --project web
     """
     answer = session.ledger.within(trace_id=trace, message_id=message_id).recall(
@@ -98,7 +100,7 @@ def recall(
     summary = f"{said}intent {answer['intent']}, {counted(answer['count'], 'result')}"
     if not answer["results"]:
         return Answer(answer, summary)
-    return Answer(answer, Group(verbatim(answer["text"]), "", reasons, summary))
+    return Answer(answer, verbatim(answer["text"]), beside=Group("", reasons, summary))
 
 
 def focus(
