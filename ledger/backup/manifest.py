@@ -22,7 +22,7 @@ from ledger.event import JsonObject
 from ledger.integrity.chain import HASH_BYTES, Chain
 
 FORMAT = "kledger-backup-1"
-_FILE = re.compile(r"\d{15}-\d{15}\.parquet")
+_FILE = re.compile(r"\d{15}-(?P<last>\d{15})\.parquet")
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +71,10 @@ class Manifest:
     def with_segments(self, segments: Iterable[Segment], chain: Chain) -> Manifest:
         """The manifest with these files instead of those that it has."""
         return replace(self, updated=_now(), chain=chain, segments=tuple(segments))
+
+    def with_beside(self, *names: str) -> Manifest:
+        """The manifest that names these files beside the events, too."""
+        return replace(self, updated=_now(), beside=tuple(sorted({*self.beside, *names})))
 
     def with_signed(self, signed: Witness) -> Manifest:
         """The manifest with a later signed checkpoint."""
@@ -128,7 +132,7 @@ def note_beside(where: Where, *names: str) -> None:
     if set(names) <= set(load(place).beside):
         return
     with writing_to(place) as manifest:
-        save(place, replace(manifest, updated=_now(), beside=tuple(sorted({*manifest.beside, *names}))))
+        save(place, manifest.with_beside(*names))
 
 
 @contextmanager
@@ -147,27 +151,35 @@ def writing_to(where: Where) -> Iterator[Manifest]:
         yield _open(place)
 
 
-def remove_left_over(where: Where, manifest: Manifest, there: Iterable[str] | None = None) -> None:
-    """Remove the files of an interrupted run, and those that others took the place of: the manifest lists none.
+def remove_left_over(where: Where, manifest: Manifest) -> None:
+    """Remove the files of an interrupted run, and those that others took the place of, once a run has gone well.
 
-    `there` are the names in the place, where they were listed already.
+    What the manifest's files do not have is left: where the log was cut, or the manifest is another one, there may be
+    no other copy. A run that goes on at the same time may be about to list it.
     """
     place = place_of(where)
     listed = {segment.file for segment in manifest.segments}
-    for name in place.sizes() if there is None else there:
+    for name in _drafts(there := place.sizes()):
+        place.remove(name)
+    for name in there:
         folder, _, file = name.rpartition("/")
-        if folder == EVENTS and (file.endswith(".part") or (_FILE.fullmatch(file) and name not in listed)):
+        made = _FILE.fullmatch(file) if folder == EVENTS and name not in listed else None
+        if made is not None and int(made["last"]) <= manifest.position:
             place.remove(name)
+
+
+def _drafts(names: Iterable[str]) -> list[str]:
+    """The files that were not finished."""
+    return [name for name in names if name.startswith(f"{EVENTS}/") and name.endswith(".part")]
 
 
 def _open(place: Place) -> Manifest:
     there = place.sizes()
+    for name in _drafts(there):  # they take room
+        place.remove(name)
     if NAME in there:
-        manifest = load(place)
-        remove_left_over(place, manifest, there)
-        return manifest
+        return load(place)
     manifest = new_manifest()
-    remove_left_over(place, manifest, there)
     save(place, manifest)
     return manifest
 

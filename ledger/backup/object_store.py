@@ -25,7 +25,7 @@ from pyarrow import fs
 from kledger.contract.addresses import is_http_address
 from kledger.contract.errors import BackupMismatch, InvalidPayload, ObjectStoreFailed
 from ledger.backup.address import StoreAddress
-from ledger.backup.place import EVENTS, MANIFEST
+from ledger.backup.place import BESIDE, EVENTS, MANIFEST
 
 ENDPOINTS = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL")
 _CONNECT_SECONDS, _REQUEST_SECONDS = 10, 60
@@ -150,7 +150,8 @@ class ObjectStore:
                     # Without a manifest of its own it was another run that began here.
                     mine = new and self._manifest is not None
                     if mine and not any(name.startswith(f"{EVENTS}/") for name in self.sizes()):
-                        self.remove(MANIFEST)
+                        for name in (*BESIDE, MANIFEST):
+                            self.remove(name)
                 raise
 
     @contextmanager

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import asdict
 from pathlib import Path
 
 from ledger.archive.archived import Archived
+from ledger.backup.keys import keep_keys
 from ledger.backup.opening import opened
+from ledger.backup.place import Place
 from ledger.backup.witnesses import SignedLog
 from ledger.backup.writing import BackedUp, back_up
 from ledger.broker.access import BrokerAccess
+from ledger.broker.connection import BrokerConnection
 from ledger.broker.subprocess_job import Progress, access_read, access_told, in_own_process, run_child
 from ledger.event import JsonObject
 from ledger.store.jetstream import JetStreamLedger
@@ -18,21 +22,29 @@ from ledger.store.jetstream import JetStreamLedger
 async def back_up_in_own_process(access: BrokerAccess, where: str, data: Path, progress: Progress) -> BackedUp:
     """Run back_up to an address in a process of its own, for the node with the data directory `data`.
 
-    Raises what back_up raises; cancelling ends the process, and the backup stays intact.
+    The keys of the vault are kept before the events, where there is one. Raises what back_up raises; cancelling ends
+    the process, and the backup stays intact.
     """
-    order = {"broker": access_told(access, "reader"), "into": where, "data": str(data)}
+    order = {"broker": access_told(access, "reader", "node"), "into": where, "data": str(data)}
     return BackedUp(**await in_own_process("ledger.backup.process", order, progress))
 
 
 async def _back_up(order: JsonObject, progress: Progress) -> JsonObject:
-    ledger = await JetStreamLedger.connect(access_read(order["broker"]), role="reader", name="kledger-backup")
-    try:
+    async with contextlib.AsyncExitStack() as stack:
+        access = access_read(order["broker"])
+        ledger = await JetStreamLedger.connect(access, role="reader", name="kledger-backup")
+        stack.push_async_callback(ledger.close)
+        vault = await BrokerConnection.open(access, "node", name="kledger-backup-keys")
+        stack.push_async_callback(vault.close)
+
+        async def keys(place: Place) -> None:
+            await keep_keys(vault, place)
+
         data = Path(order["data"])
         signed, archived = SignedLog.of_node(data), Archived.of_node(data)
-        with opened(order["into"]) as place:
-            return asdict(await back_up(ledger, place, progress, signed=signed, archived=archived))
-    finally:
-        await ledger.close()
+        place = stack.enter_context(opened(order["into"]))
+        done = await back_up(ledger, place, progress, signed=signed, archived=archived, keep_keys=keys)
+        return asdict(done)
 
 
 if __name__ == "__main__":

@@ -136,8 +136,9 @@ async def repair(
         if damage.is_none:
             return Repaired([], [], None, None)
         on_step(f"writing the whole log to {into}")
+        _begin(into)
+        await _keep_beside(access, directory, into)  # first: a backup that is cut has the keys of its events
         await _write_merged(ledger, directory, into, manifest, damage, witness, progress)
-        await _keep_beside(access, directory, into)
         on_step("reading it back")
         await asyncio.to_thread(intact, into)
     finally:
@@ -146,6 +147,13 @@ async def repair(
     settings = await _remove(access, stream)
     restored = await restore(access, into, progress, stream=stream, settings=settings)
     return Repaired(damage.missing, damage.changed, str(into), restored)
+
+
+def _begin(into: Path) -> None:
+    """Make a new backup without events. Raises BackupMismatch, BackupDamaged, InvalidPayload."""
+    with writing_to(into) as fresh:
+        if fresh.position:
+            raise BackupMismatch(f"{into} holds a backup already: give a new directory")
 
 
 async def _write_merged(
@@ -159,8 +167,6 @@ async def _write_merged(
 ) -> None:
     """Write the backup's events, then the stream's events after them."""
     with writing_to(into) as fresh:
-        if fresh.position:
-            raise BackupMismatch(f"{into} holds a backup already: give a new directory")
         writer = BackupWriter(into, fresh, witness)
         last = max(damage.head, manifest.position)
         for batch in read_backup(directory):

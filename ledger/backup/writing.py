@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 
 from kledger.contract.errors import BackupDamaged, BackupMismatch, LedgerError, LogGap, ServiceFailed
@@ -19,7 +19,7 @@ from ledger.archive.event_file import SegmentWriter, file_digest
 from ledger.archive.segments import SEGMENT_BYTES, SEGMENT_EVENTS
 from ledger.backup.archived import Unfit, carried_out, next_change
 from ledger.backup.manifest import Manifest, Segment, remove_left_over, save, segment_name, writing_to
-from ledger.backup.place import EVENTS, Place, Where, place_of
+from ledger.backup.place import EVENTS, KEYS, Place, Where, place_of
 from ledger.backup.witnesses import SignedLog, Witness, extend_past
 from ledger.event import StoredEvent
 from ledger.integrity.chain import leaf_hash, leaf_hashes
@@ -29,6 +29,10 @@ _READ_EVENTS = 1_000
 
 Progress = Callable[[int, int, float], None]
 """Called with the position, the last position and events per second."""
+
+
+KeepKeys = Callable[[Place], Awaitable[None]]
+"""Keeps what the events of persons are read with."""
 
 
 def silent(_done: int, _total: int, _rate: float) -> None:
@@ -59,12 +63,14 @@ async def back_up(
     signed: SignedLog | None = None,
     archived: Archived | None = None,
     segment_events: int = SEGMENT_EVENTS,
+    keep_keys: KeepKeys | None = None,
 ) -> BackedUp:
     """Update the backup in a place to the current head of the log, with the files of the node's archive if it has one.
 
-    The events must match the `signed` checkpoints; the last one is stored in the manifest. Raises BackupMismatch (a
-    backup of another stream, or no backup), BackupDamaged, InvalidPayload, ServiceFailed (it cannot be written: no
-    space), ObjectStoreFailed, LogGap, BrokerUnavailable.
+    `keep_keys` is called before any event is added, and no event behind the head of before is: so the keys in a backup
+    are at least as new as its events, wherever a run is cut. The events must match the `signed` checkpoints; the last
+    one is stored in the manifest. Raises BackupMismatch (a backup of another stream, or no backup), BackupDamaged,
+    InvalidPayload, ServiceFailed (it cannot be written: no space), ObjectStoreFailed, LogGap, BrokerUnavailable.
     """
     started, place = time.monotonic(), place_of(where)
     with writing_to(place) as manifest:
@@ -73,12 +79,18 @@ async def back_up(
         head = (await ledger.head()).position
         witness = signed.latest(head) if signed else None
         try:
-            if archived is not None and await _is_of_log(ledger, place, manifest, archived, head):
+            if keep_keys is not None and head > manifest.position:
+                await _check_is_of_log(ledger, place, manifest)  # keys of another ledger would open nothing here
+                await keep_keys(place)
+                manifest = manifest.with_beside(KEYS)
+                save(place, manifest)
+            if archived is not None and await _is_archive_of_log(ledger, place, manifest, archived, head):
                 manifest = await _from_archive(place, manifest, archived, witness, head, progress)
             manifest = await _from_log(ledger, BackupWriter(place, manifest, witness, segment_events), head, progress)
             if witness is not None and _is_newer(witness, before, manifest):
                 manifest = manifest.with_signed(witness)
                 save(place, manifest)
+            remove_left_over(place, manifest)
         except OSError as error:
             raise ServiceFailed(
                 f"the backup in {place} cannot be written on ({error.strerror or error}); what it had is whole. "
@@ -97,7 +109,19 @@ async def back_up(
     )
 
 
-async def _is_of_log(ledger: Ledger, place: Place, manifest: Manifest, archived: Archived, head: int) -> bool:
+async def _check_is_of_log(ledger: Ledger, place: Place, manifest: Manifest) -> None:
+    """Raise BackupMismatch where the backup is not one of this log, LogGap where that cannot be told."""
+    if not manifest.position:
+        return
+    try:
+        event = await event_at(ledger, manifest.position)
+    except LogGap as gap:
+        raise _gap_of(place, manifest, gap) from gap
+    if event is not None:
+        _check_same(place, manifest, event)
+
+
+async def _is_archive_of_log(ledger: Ledger, place: Place, manifest: Manifest, archived: Archived, head: int) -> bool:
     """Whether the archive is that of this log; one without segments is not. Raises BackupMismatch."""
     if not archived.last or head < max(archived.last, manifest.position):
         return False
@@ -119,9 +143,8 @@ async def _from_archive(
     progress: Progress,
 ) -> Manifest:
     """Take from the archive what serves the backup; the backup's manifest then."""
-    started, before, touched = time.monotonic(), manifest.position, False
+    started, before = time.monotonic(), manifest.position
     while change := next_change(manifest, archived):
-        touched = True
         try:
             manifest = await asyncio.to_thread(carried_out, place, manifest, change, archived, witness)
         except Unfit as unfit:
@@ -129,8 +152,6 @@ async def _from_archive(
             continue
         done = manifest.position - before
         progress(manifest.position, max(head, manifest.position), done / max(time.monotonic() - started, 1e-9))
-    if touched:
-        remove_left_over(place, manifest)
     return manifest
 
 
@@ -159,7 +180,7 @@ async def _append(ledger: Ledger, writer: BackupWriter, head: int, progress: Pro
                 if events[0].position == before.position:
                     _check_same(place, before, events[0])
                     events = events[1:]
-                writer.add(events)
+                writer.add([event for event in events if event.position <= head])
                 done = writer.position
                 seconds = max(time.monotonic() - started, 1e-9)
                 progress(done, max(head, done), (done - before.position) / seconds)

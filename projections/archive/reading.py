@@ -47,6 +47,10 @@ class Archive:
         self.damaged: list[JsonObject] = []
         """`segment`, `file` and `reason` of each that was left out."""
 
+    def begin_anew(self) -> None:
+        """Count from nothing: all is read once more."""
+        self.events, self.damaged = 0, []
+
     def decoded(self, parser: Parser, keyring: Keyring, part: Segment, parked: Parked) -> Ahead | None:
         """The events of a part of a segment, ready to be folded; None where the segment is not believed.
 

@@ -73,6 +73,8 @@ def sealed_ahead(parser: Parser, keyring: Keyring, segment: Segment, events: Ite
     parsed, _ = parse(parser, opened)
     tables, words = Tables(), [list[memoryview]() for _ in whose]
     for fact, table in parsed.items():
+        if not len(table):  # none of them fits its schema
+            continue
         numbers = np.fromiter((owners[at] for at in table["position"].to_pylist()), np.int32, len(table))
         order = np.lexsort((table["position"].to_numpy(), numbers))
         rest, texts = taken_out(table.take(order).combine_chunks(), _places(fact))

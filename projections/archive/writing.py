@@ -14,6 +14,7 @@ from pathlib import Path
 import orjson
 import structlog
 
+from kledger.contract.errors import LedgerError
 from ledger.archive.event_file import events_in
 from ledger.archive.events import SegmentEvents, read_events_manifest, write_events
 from ledger.archive.manifest import NAME, NotBelieved
@@ -85,6 +86,7 @@ async def write_due(ledger: Ledger, data: Path, signed: int, size: int, keyring:
     """
     archive, files = data / ARCHIVE, NotaryFiles.of(data)
     keys, segments, columns, damaged = SigningKeys(files.keys), 0, 0, list[JsonObject]()
+    failed: Exception | None = None
     with only_writer(archive), contextlib.closing(Parser()) as parser:
         remove_drafts(archive)
         for stretch in stretches(segments_in(archive / EVENTS), signed, size):
@@ -103,9 +105,18 @@ async def write_due(ledger: Ledger, data: Path, signed: int, size: int, keyring:
                 set_aside(archive, segment, error.file)
                 damaged.append({"segment": segment.name, "file": error.file, "reason": error.reason})
                 continue
-            made = await asyncio.to_thread(decoded_ahead, parser, keyring or Keyring(), segment, there)
+            try:
+                made = await asyncio.to_thread(decoded_ahead, parser, keyring or Keyring(), segment, there)
+            except LedgerError:
+                raise
+            except Exception as error:  # the other segments have columns all the same
+                log.exception("a segment of the archive has no columns", segment=segment.name)
+                failed = failed or error
+                continue
             await asyncio.to_thread(write_columns, archive, segment, digest, DECODER_VERSION, made, keys)
             columns += 1
+    if failed is not None:
+        raise failed
     return Written(segments, columns, damaged)
 
 

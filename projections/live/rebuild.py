@@ -145,6 +145,8 @@ async def folded_into(
         view, refused = await whole(in_lanes=True)
     except _Torn as error:  # which event it was is found where batches are folded one after the other
         logger.warning("the log is folded once more, without lanes", error=str(error.__cause__))
+        if archive is not None:
+            archive.begin_anew()
         view, refused = await whole(in_lanes=False)
     with _discarded_if_failing(view, path):
         view.instance.con.execute(f"SET threads = {os.cpu_count() or 1}")  # for the digest: nothing else runs

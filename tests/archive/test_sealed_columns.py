@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from ledger.archive.segments import segment_of, set_aside
+from ledger.archive.segments import Segment, segment_of, set_aside
 from ledger.event import StoredEvent
 from ledger.events.knowledge import KnowledgeSaved
 from ledger.privacy.keyring import Keyring
@@ -17,6 +17,7 @@ from ledger.privacy.personal import has_text
 from ledger.privacy.vault import DataKey, Held, Tombstone, new_secret
 from ledger.vocabulary.examples import EXAMPLES
 from projections.archive import reading
+from projections.archive.columns import decoded_ahead
 from projections.archive.reading import Archive
 from projections.archive.writing import write_due
 from projections.engine.decode import parse
@@ -25,7 +26,7 @@ from projections.fold_kit.parser import Parser
 from tests.archive.archives import archived, files_of, folded
 from tests.conftest import LoopThread
 from tests.integrity.logs import ListedLedger
-from tests.projections.histories import stored
+from tests.projections.histories import saved, stored
 from tests.sealed_events import sealed_event
 
 ADA, BOB = "user:ada", "user:bob"
@@ -164,3 +165,36 @@ async def test_a_byte_that_was_changed_in_any_file_is_named_and_the_views_are_ri
         again = Archive(data)
         assert await folded(log, again, keyring=keyring(KEYS)) == right
         assert again.damaged == []
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong"),
+    [(b":goal.focused:1", b":goal.focused:9"), (b'"time":"20', b'"time":"x0')],
+    ids=["of a later version", "with a time that is none"],
+)
+async def test_a_sealed_event_that_is_refused_takes_no_columns_from_others(
+    tmp_path: Path, right: bytes, wrong: bytes
+) -> None:
+    """Its MAC is true, which does not cover these, and it is the only one of its kind in the segment."""
+    focused = sealed_event(replace(EXAMPLES["goal.focused"], org="default"), [KEYS[ADA]])
+    log = stored([saved("k1"), focused, *(saved(f"k{number}") for number in range(2, 12))])
+    log[1] = log[1]._replace(body=log[1].body.replace(right, wrong, 1))
+    await archived(tmp_path, log, 4, keyring(KEYS))
+    assert len(list((tmp_path / "archive" / "columns").glob("*-*"))) == 3
+    from_archive = await folded(log, Archive(tmp_path), keyring=keyring(KEYS))
+    assert from_archive == await folded(log, None, keyring=keyring(KEYS))
+
+
+async def test_what_makes_no_columns_of_one_segment_leaves_the_others_theirs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails_at_the_first(parser: Parser, held: Keyring, segment: Segment, events: list[StoredEvent]) -> object:
+        if segment.first == 1:
+            raise ValueError("of this segment")
+        return decoded_ahead(parser, held, segment, events)
+
+    log = stored([saved(f"k{number}") for number in range(12)])
+    monkeypatch.setattr("projections.archive.writing.decoded_ahead", fails_at_the_first)
+    with pytest.raises(ValueError, match="of this segment"):
+        await archived(tmp_path, log, 4)
+    assert len(list((tmp_path / "archive" / "columns").glob("*-*"))) == 2

@@ -17,6 +17,7 @@ from ledger.event import Lineage, NewEvent, StoredEvent
 from ledger.events.extraction import ExtractionRequested
 from ledger.events.knowledge import KnowledgeRevised
 from ledger.store.in_memory import MemoryLedger
+from projections.archive.reading import Archive
 from projections.engine import batch, gate
 from projections.engine.batch import fold_batch
 from projections.engine.decode import Decoded
@@ -26,7 +27,9 @@ from projections.fold_kit.workbench import Facts, Workbench
 from projections.live import catch_up
 from projections.live.rebuild import rebuild_into
 from projections.views.events import fold as events
+from tests.archive.archives import archived
 from tests.examples import law as law_of
+from tests.integrity.logs import ListedLedger
 from tests.projections.empty_views import empty_view
 from tests.projections.histories import histories, parts, rows, saved, state, stored, view_of
 from tests.projections.test_as_sets import mixed
@@ -168,8 +171,9 @@ def test_a_batch_that_fails_before_its_lanes_begin_leaves_nothing_and_can_be_fol
 async def test_a_rebuild_whose_lane_fails_folds_the_log_once_more_without_lanes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    ledger, first = MemoryLedger(), iter([True])
-    await ledger.append_many([saved(f"k{number}") for number in range(200)])
+    log, first = stored([saved(f"k{number}") for number in range(200)]), iter([True])
+    ledger = ListedLedger(log)
+    await archived(tmp_path, log[:150], 50)
 
     def fails_once(bench: Workbench, facts: Facts) -> None:
         if next(first, False):
@@ -177,8 +181,9 @@ async def test_a_rebuild_whose_lane_fails_folds_the_log_once_more_without_lanes(
         events.fold(bench, facts)
 
     monkeypatch.setitem(LANES, "log", (fails_once, *LANES["log"][1:]))
-    rebuilt = await rebuild_into(ledger, tmp_path / "views.duckdb")
+    rebuilt = await rebuild_into(ledger, tmp_path / "views.duckdb", archive=Archive(tmp_path))
     assert next(first, False) is False
+    assert rebuilt.archive == {"events": 150, "damaged": []}  # as they were read, not as often
     monkeypatch.undo()
     assert rebuilt.digest == (await rebuild_into(ledger, tmp_path / "again.duckdb")).digest
 
