@@ -56,7 +56,13 @@ def _headers() -> Iterator[tuple[str, str]]:
     yield _listed(IDENTITIES), who
     yield _listed(LINEAGE), "Where a write comes from: kept with the event, found again by its lineage"
     yield "`traceparent`", "The W3C trace context, kept with the event"
-    yield f"`{IDEMPOTENCY_KEY}`", "On a write: the same key from the same caller is kept once, so retry freely"
+    yield (
+        f"`{IDEMPOTENCY_KEY}`",
+        (
+            "Where the OpenAPI document lists it: the same key from the same caller is kept once, so retry freely. "
+            "Jobs and recalls begin anew; what is said in a session and a batch of items have ids of their own"
+        ),
+    )
 
 
 def _listed(headers: Iterable[str]) -> str:

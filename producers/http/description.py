@@ -6,12 +6,13 @@ from typing import Any
 
 from fastapi import FastAPI
 from fastapi.encoders import jsonable_encoder
+from fastapi.routing import APIRoute
 from pydantic import TypeAdapter
 from pydantic.json_schema import JsonSchemaMode
 
 from producers.http.admission import OPEN
 from producers.http.answers import SCHEMAS, described
-from producers.http.identity import FURTHER, IDEMPOTENCY_KEY, IDENTITIES, LINEAGE, SEEN
+from producers.http.identity import FURTHER, IDEMPOTENCY_KEY, IDENTITIES, LINEAGE, SEEN, retry_of
 
 DESCRIPTION = (
     "Every write is an immutable event and answers with its log position. Reads see what their caller wrote; with "
@@ -26,6 +27,7 @@ SERVERS = [
     {"url": "/", "description": "The node that serves this document"},
     {"url": "http://127.0.0.1:8420", "description": "A node on this machine, as `kledger up` starts it"},
 ]
+_STATED = (*IDENTITIES, FURTHER, *LINEAGE, "traceparent")
 _TOKEN = "token"
 _SCHEME = {
     "type": "http",
@@ -50,6 +52,7 @@ def describe(app: FastAPI) -> None:
         document["components"]["schemas"] = dict(sorted((schemas | parts).items()))
         document["components"]["securitySchemes"] = {_TOKEN: _SCHEME}
         document["security"] = [{}, {_TOKEN: []}]
+        keyed = _keyed(app)
         for path, operations in document["paths"].items():
             for method, operation in operations.items():
                 for answer in operation["responses"].values():
@@ -58,7 +61,9 @@ def describe(app: FastAPI) -> None:
                 if path in OPEN:
                     _open(operation)
                 elif path.startswith("/api/"):
-                    operation.setdefault("parameters", []).extend(_headers(method))
+                    names = [*_STATED, SEEN] if method == "get" else [*_STATED]
+                    names += [IDEMPOTENCY_KEY] if (path, method) in keyed else []
+                    operation.setdefault("parameters", []).extend(map(_header, names))
         return document
 
     app.openapi = openapi  # type: ignore[method-assign]  # FastAPI documents this way to extend the schema
@@ -80,7 +85,15 @@ def _open(operation: dict[str, Any]) -> None:
         operation["responses"].pop(code)
 
 
-def _headers(method: str) -> list[dict[str, Any]]:
-    names = [*IDENTITIES, FURTHER, *LINEAGE, "traceparent"]
-    names += [IDEMPOTENCY_KEY] if method != "get" else [SEEN]
-    return [{"name": name, "in": "header", "required": False, "schema": {"type": "string"}} for name in names]
+def _keyed(app: FastAPI) -> set[tuple[str, str]]:
+    """Path and method of each endpoint that keeps a request once by its key."""
+    return {
+        (route.path_format, method.lower())
+        for route in app.routes
+        if isinstance(route, APIRoute) and any(one.call is retry_of for one in route.dependant.dependencies)
+        for method in route.methods or ()
+    }
+
+
+def _header(name: str) -> dict[str, Any]:
+    return {"name": name, "in": "header", "required": False, "schema": {"type": "string"}}

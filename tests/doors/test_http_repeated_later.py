@@ -9,6 +9,7 @@ import pytest
 from fastapi.routing import APIRoute
 
 from producers.http.app import routes_of
+from producers.http.identity import IDEMPOTENCY_KEY
 from tests.doors.furnished import KEY, K, M, R, asked_later, furnished_door, told
 from tests.doors.http_door import ALICE, Door, refusal
 
@@ -195,3 +196,23 @@ async def test_every_endpoint_that_takes_a_key_is_asked_here(door: Door) -> None
     assert left == {"^/api/knowledge/extract$", "^/api/v1/memories/user$"}, (
         "the user memory is asked as the work memory is"
     )
+
+
+async def test_the_description_lists_the_key_where_a_request_is_kept_once_by_it(door: Door) -> None:
+    document = (await door.get("/openapi.json")).json()
+    listed = {
+        (method.upper(), path)
+        for path, operations in document["paths"].items()
+        for method, operation in operations.items()
+        if any(one.get("name") == IDEMPOTENCY_KEY for one in operation.get("parameters", ()))
+    }
+    taken = {
+        (method, route.path_format)
+        for route in routes_of(door.desk)
+        if isinstance(route, APIRoute) and route.endpoint.__annotations__.keys() & {"retry", "_retry"}
+        for method in route.methods or ()
+    }
+    assert {(method, path.removeprefix("/api")) for method, path in listed} == {
+        (method, path.removeprefix("/api")) for method, path in taken
+    }
+    assert ("POST", "/api/admin/backup") not in listed

@@ -109,6 +109,7 @@ GoalId = Annotated[str, Field(description="The goal's id")]
 Description = Annotated[str, Field(description="What is to be reached: the knowledge is looked for by these words")]
 Language = Annotated[language.Language | None, Field(description="Of the section: zh or en; else the node's own")]
 Layer = Annotated[MemoryLayer, Field(description="How it is remembered: short, semantic, episodic or procedural")]
+MemoryTask = Annotated[str, Field(description="In which situation it matters; may be left out")]
 MemoryContent = Annotated[str, Field(description="What to remember; an event, or steps, may stand for it")]
 Kind = Annotated[
     str,

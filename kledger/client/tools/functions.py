@@ -285,7 +285,7 @@ async def memory_save(
     wire: Wire,
     layer: given.Layer = "semantic",
     content: given.MemoryContent = "",
-    task: given.About = "",
+    task: given.MemoryTask = "",
     kind: given.Kind = "",
     importance: given.Share = None,
     confidence: given.Share = None,

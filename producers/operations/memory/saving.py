@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Mapping
+from difflib import get_close_matches
 
 from kledger.answers.memory import Remembered
-from kledger.contract.projects import is_shared_kind, scope_of
+from kledger.answers.parts import NearlyKind, Warned
+from kledger.contract.projects import SHARED_KINDS, is_shared_kind, scope_of
 from kledger.contract.scopes import Caller
 from kledger.requests.knowledge import EvalBody, MemoryBody, SaveRequest
 from kledger.requests.memory import RememberRequest
@@ -15,6 +17,9 @@ from producers.operations.desk import Desk
 from producers.operations.knowledge import changes
 from producers.operations.lifetimes import lifetime_of
 
+_NEAR = 0.75
+"""How much of two words has to be the same: a letter that is wrong, missing or elsewhere."""
+
 
 async def remember(
     desk: Desk, caller: Caller, lineage: Lineage, payload: RememberRequest, retry: uuid.UUID | None = None
@@ -22,6 +27,7 @@ async def remember(
     """Save a memory. Raises InvalidPayload (a short memory without a lifetime), and what saving an item raises."""
     request = as_item(payload, desk.lifetimes, caller)
     saved = await changes.save(desk, caller, lineage, request, retry)
+    saved["warnings"] += _nearly(payload.kind, desk.lifetimes)
     assert request.memory is not None
     return Remembered(**saved, layer=request.memory.layer, ignored=payload.read_over())
 
@@ -46,6 +52,17 @@ def as_item(payload: RememberRequest, lifetimes: Mapping[str, int], caller: Call
             **{name: getattr(payload, name) for name in _SAME_AS_IN_A_SAVE},
         }
     )
+
+
+def _nearly(kind: str | None, lifetimes: Mapping[str, int]) -> list[Warned]:
+    """A warning for a kind that is nearly one with a meaning: any word is a kind, so nothing refuses a misspelling."""
+    known = (*SHARED_KINDS, *lifetimes)
+    near = [] if kind is None or kind in known else get_close_matches(kind, known, 1, _NEAR)
+    if kind is None or not near:
+        return []
+    meaning = "a project approves it" if is_shared_kind(near[0]) else "it says how long a short memory lives"
+    message = f"the kind {kind!r} is kept as a word of its own: {near[0]!r} may be meant, of which {meaning}"
+    return [NearlyKind(code="nearly_a_kind", kind=kind, meant=near[0], message=message)]
 
 
 def _of_their_project(kind: str | None, caller: Caller) -> list[str] | None:
