@@ -7,6 +7,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from kledger.client.admin import AdminEndpoints, RefusedEndpoints
+from kledger.client.arguments import require_text
 from kledger.client.connection import Connection, address_of
 from kledger.client.documents import DocumentEndpoints
 from kledger.client.evolutions import EvolutionEndpoints
@@ -146,7 +147,11 @@ class AsyncLedgerClient(AsyncItems, LedgerEndpoints):
         return AsyncRecalls(self._wire)
 
     def session(self, session_id: str) -> AsyncSession:
-        """One session of the caller's: what is said in it, and what of that fits a model's window."""
+        """One session of the caller's: what is said in it, and what of that fits a model's window.
+
+        Raises InvalidPayload for an id that is no text.
+        """
+        require_text("session_id", session_id)
         return AsyncSession(replace(self._wire, session_id=session_id))
 
     @property
@@ -218,7 +223,11 @@ class LedgerClient(SyncItems, LedgerEndpoints):
         return SyncRecalls(self._wire, self._runner)
 
     def session(self, session_id: str) -> SyncSession:
-        """One session of the caller's: what is said in it, and what of that fits a model's window."""
+        """One session of the caller's: what is said in it, and what of that fits a model's window.
+
+        Raises InvalidPayload for an id that is no text.
+        """
+        require_text("session_id", session_id)
         return SyncSession(replace(self._wire, session_id=session_id), self._runner)
 
     @property

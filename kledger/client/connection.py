@@ -22,6 +22,7 @@ from urllib.parse import urlsplit
 
 import orjson
 
+from kledger.client.arguments import require_number, require_seconds, require_text
 from kledger.client.refusals import error_of_body
 from kledger.client.transport.exchange import (
     ConnectionBroken,
@@ -76,11 +77,16 @@ class Connection:
     waits: Callable[[str], None] | None = field(default=None, repr=False)  # told once, before it first tries again
 
     def __post_init__(self) -> None:
-        if not is_http_address(self.address):
+        if not isinstance(self.address, str) or not is_http_address(self.address):
             raise NodeUnreachable(
                 f"{self.address!r} is no address of a node: write http://HOST:PORT, for example {DEFAULT_URL}",
                 url=self.address,
             )
+        require_seconds("timeout", self.timeout)
+        if self.retries is not None:
+            require_number("retries", self.retries)
+        if self.token is not None:
+            require_text("token", self.token)
         self.token = token_of(self.token)
         self.retry_for = patience_of(self.retry_for)
 

@@ -15,9 +15,18 @@ from dataclasses import replace
 from types import MethodType
 from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, Protocol, Self, TypeVar, overload
 
-from kledger.client.arguments import refusing_slips, require_list, require_one_of
+from kledger.client.arguments import (
+    refusing_slips,
+    require_list,
+    require_number,
+    require_one_of,
+    require_seconds,
+    require_text,
+    said_of,
+)
 from kledger.client.slips.other_names import telling_what_it_takes
 from kledger.client.wire import Lineage, Wire
+from kledger.contract.errors import IllegalScope
 from kledger.contract.language import LANGUAGES, Language
 from kledger.contract.scopes import Caller, check_name
 
@@ -61,6 +70,8 @@ class _Face:
         named = {"user": user, "agent": agent, "project": project, "team": team, "org": org}
         for kind, name in named.items():
             if name is not None:
+                if not isinstance(name, str | int | float):
+                    raise IllegalScope(f"the {kind} is {said_of(name)}, and a text is meant", errors=[])
                 check_name(kind, name)
         caller = Caller(user=user, agent=agent, project=project, team=team, org=org, further=tuple(scopes))
         return self._through(replace(self._wire, caller=caller))
@@ -75,15 +86,26 @@ class _Face:
         correlation_id: str | None = None,
         traceparent: str | None = None,
     ) -> Self:
-        """A client over the same connection whose writes and recalls carry this lineage."""
+        """A client over the same connection whose writes and recalls carry this lineage.
+
+        Raises InvalidPayload for what is no text.
+        """
+        named = {"trace_id": trace_id, "message_id": message_id, "causation_id": causation_id}
+        named |= {"correlation_id": correlation_id, "traceparent": traceparent}
+        for name, value in named.items():
+            if value is not None:
+                require_text(name, value)
         lineage = Lineage(trace_id, message_id, causation_id, correlation_id, traceparent)
         return self._through(replace(self._wire, lineage=lineage))
 
     def seeing(self, position: int, *, wait: float | None = None) -> Self:
         """A client whose reads wait until the view has `position` (what another writer told), `wait` seconds.
 
-        ViewBehind when it does not get there in time.
+        ViewBehind when it does not get there in time. Raises InvalidPayload for what is no number.
         """
+        require_number("position", position)
+        if wait is not None:
+            require_seconds("wait", wait)
         return self._through(replace(self._wire, at_least=position, wait=wait))
 
     def in_language(self, language: Language | None) -> Self:

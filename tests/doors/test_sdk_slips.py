@@ -7,21 +7,28 @@ import math
 import pydoc
 import re
 from collections.abc import Callable, Iterator
+from datetime import timedelta
+from fractions import Fraction
+from pathlib import Path
 from types import UnionType
 from typing import Any, Literal, Union, get_args, get_origin
+from uuid import UUID
 
 import pytest
 
 from kledger import AsyncLedgerClient, LedgerClient
+from kledger.client import arguments
 from kledger.client.arguments import hints_of_arguments
 from kledger.client.clients import LedgerEndpoints
+from kledger.client.documents import DocumentEndpoints
 from kledger.client.faces import Endpoint
 from kledger.client.profiles import ProfileEndpoints
 from kledger.client.recall import RecordedRecallEndpoints
 from kledger.client.resources import ResourceEndpoints
+from kledger.client.sessions import SessionEndpoints
 from kledger.client.slips import other_names
 from kledger.client.tools.endpoints import ToolEndpoints
-from kledger.contract.errors import IllegalScope, InvalidPayload
+from kledger.contract.errors import IllegalScope, InvalidPayload, NodeUnreachable
 from tests.doors.scripted_node import ScriptedNode, scripted_node
 
 FAMILIES: dict[type, Callable[[Any], Any]] = {
@@ -29,6 +36,8 @@ FAMILIES: dict[type, Callable[[Any], Any]] = {
     ProfileEndpoints: lambda client: client.profiles,
     RecordedRecallEndpoints: lambda client: client.recalls,
     ResourceEndpoints: lambda client: client.resources,
+    DocumentEndpoints: lambda client: client.documents,
+    SessionEndpoints: lambda client: client.session("s-1"),
     ToolEndpoints: lambda client: client.tools,
 }
 
@@ -71,6 +80,7 @@ def call(client: Any, family: type, name: str, argument: str, value: Any) -> Any
             needed[each] = listed if {"list", "Sequence", "Iterable"} & kinds else needed[each]
             needed[each] = {} if {"dict", "Mapping"} & kinds and not isinstance(needed[each], list) else needed[each]
             needed[each] = get_args(hints[each])[0] if get_origin(hints[each]) is Literal else needed[each]
+            needed[each] = 1 if {"int", "float"} & kinds else needed[each]
     stated = needed | {argument: value}
     return getattr(FAMILIES[family](client), name)(**stated)
 
@@ -81,7 +91,7 @@ async def test_a_text_where_a_list_is_meant_is_refused_and_nothing_is_sent(
     node: ScriptedNode, family: type, name: str, argument: str, slip: Any
 ) -> None:
     async with AsyncLedgerClient(node.url, retries=0) as ledger:
-        with pytest.raises(InvalidPayload, match=f"{argument} is a") as caught:
+        with pytest.raises(InvalidPayload, match=f"{argument} is (a|bytes)") as caught:
             await call(ledger, family, name, argument, slip)
     details: Any = caught.value.details
     assert details["errors"][0]["field"] == argument
@@ -109,11 +119,13 @@ async def test_a_text_where_an_object_is_meant_is_refused(
 
 
 MORE_NEEDED = {"extract", "knowledge_extract", "revise", "knowledge_revise", "start_job", "session_append"}
+MORE_NEEDED |= {"DocumentEndpoints.ingest.name"}  # of a file
 """Endpoints that look at other arguments first."""
 
 
 @pytest.mark.parametrize(
-    ("family", "name", "argument"), [each for each in arguments_of("str") if each.values[1] not in MORE_NEEDED]
+    ("family", "name", "argument"),
+    [each for each in arguments_of("str") if not {each.values[1], each.id} & MORE_NEEDED],
 )
 async def test_half_a_character_is_refused_and_nothing_is_sent(
     node: ScriptedNode, family: type, name: str, argument: str
@@ -122,6 +134,128 @@ async def test_half_a_character_is_refused_and_nothing_is_sent(
         with pytest.raises(InvalidPayload, match="surrogate"):
             await call(ledger, family, name, argument, "half \ud83d")
     assert node.asked == []
+
+
+KINDS = {
+    "str": ("a text", [5, True, b"x", ["rice"], {"query": "rice"}, {"rice"}, UUID(int=1), timedelta(1), Path("x")]),
+    "int": ("a whole number", ["3", 2.5, math.nan, True, b"3", [3], {"top_k": 3}, timedelta(1)]),
+    "float": ("a number", ["0.5", True, b"1", [0.5], {"wait": 1}, timedelta(1)]),
+    "bool": ("True or False", ["no", 0, 1.0, b"", [False], {}]),
+    "list": ("a list", [5, {1}, {"x": 1}.keys(), iter(["x"]), 2.5, timedelta(1)]),
+    "dict": ("an object", ["x", 5, ["a"], {"a"}, [("a", 1)], timedelta(1)]),
+}
+
+
+def meant(of: str) -> list[Any]:
+    kinds = {"list": ("list", "Sequence"), "dict": ("dict", "Mapping")}.get(of, (of,))
+    return [pytest.param(of, *each.values, id=each.id) for each in arguments_of(*kinds)]
+
+
+def takes(family: type, name: str, argument: str) -> set[str]:
+    return kinds_of(hints_of_arguments(getattr(family, name).function)[argument])
+
+
+@pytest.mark.parametrize(("of", "family", "name", "argument"), [each for of in KINDS for each in meant(of)])
+async def test_what_is_not_of_the_kind_that_is_meant_is_refused_by_its_name_and_nothing_is_sent(
+    node: ScriptedNode, of: str, family: type, name: str, argument: str
+) -> None:
+    word, wrong = KINDS[of]
+    word = "a list" if of == "list" else word
+    others = takes(family, name, argument)
+    async with AsyncLedgerClient(node.url, retries=0) as ledger:
+        for value in [*wrong, *([] if "NoneType" in others else [None])]:
+            if ({"int", "float"} & others and isinstance(value, int | float)) or type(value).__name__ in others:
+                continue
+            if "Path" in others and isinstance(value, Path):
+                continue
+            with pytest.raises(InvalidPayload, match=rf"^{argument} is .*, and .*{word}.* is meant") as caught:
+                await call(ledger, family, name, argument, value)
+            details: Any = caught.value.details
+            assert details["errors"][0]["field"] == argument
+    assert node.asked == []
+
+
+@pytest.mark.parametrize(("family", "name", "argument"), arguments_of("list", "Sequence"))
+async def test_what_is_no_text_in_a_list_is_refused_with_its_place(
+    node: ScriptedNode, family: type, name: str, argument: str
+) -> None:
+    async with AsyncLedgerClient(node.url, retries=0) as ledger:
+        with pytest.raises(InvalidPayload, match=rf"^{argument}\[0\] is 5, and (a text|an object) is meant"):
+            await call(ledger, family, name, argument, [5])
+    assert node.asked == []
+
+
+def test_every_argument_of_every_endpoint_has_a_check() -> None:
+    for family in FAMILIES:
+        for name in dir(family):
+            if isinstance(endpoint := getattr(family, name), Endpoint):
+                for argument, hint in hints_of_arguments(endpoint.function).items():
+                    if argument != "wire" and not kinds_of(hint) & {"Callable"}:
+                        assert arguments._rule(hint, "") is not None, (name, argument, hint)
+
+
+def test_messages_where_a_text_is_meant_are_told_which_argument_takes_them(node: ScriptedNode) -> None:
+    said: Any = [{"role": "user", "content": "I am allergic to nuts"}]
+    with LedgerClient(node.url) as ledger:
+        with pytest.raises(InvalidPayload, match=r"^text is a list, and a text is meant: write messages=\[…\]$"):
+            ledger.extract(said)
+        with pytest.raises(InvalidPayload, match=r"^text is a list, .*: write conversation=\[…\]$"):
+            ledger.tools.knowledge_extract(said)
+    assert node.asked == []
+
+
+def test_numbers_of_other_kinds_are_numbers(node: ScriptedNode) -> None:
+    node.says("GET /api/knowledge/search", {"results": []})
+
+    class Whole:  # as that of numpy
+        def __index__(self) -> int:
+            return 3
+
+        def __str__(self) -> str:
+            return "3"
+
+    with LedgerClient(node.url) as ledger:
+        for top_k in (3, 3.0, Whole()):
+            ledger.search("rice", top_k=top_k, min_match=Fraction(1, 2))  # type: ignore[arg-type]
+    assert [float(asked.query["top_k"]) for asked in node.asked] == [3, 3, 3]
+
+
+@pytest.mark.parametrize("client", [LedgerClient, AsyncLedgerClient])
+def test_who_makes_a_client_of_what_is_none_is_told_what_is_meant(client: Any) -> None:
+    for url in (8420, ["http://127.0.0.1:1"], b"http://127.0.0.1:1"):
+        with pytest.raises(NodeUnreachable, match=r"is no address of a node: write http://HOST:PORT"):
+            client(url)
+    for given, said in (
+        ({"timeout": "30"}, r"^timeout is '30', and a number is meant"),
+        ({"timeout": None}, r"^timeout is None, and a number is meant"),
+        ({"retries": "2"}, r"^retries is '2', and a whole number is meant: write 2$"),
+        ({"token": 5}, r"^token is 5, and a text is meant"),
+        ({"retry_for": [1]}, r"is no number of seconds to try again for"),
+    ):
+        with pytest.raises(InvalidPayload, match=said):
+            client("http://127.0.0.1:1", **given)
+
+
+@pytest.mark.parametrize("client", [LedgerClient, AsyncLedgerClient])
+def test_what_a_client_is_derived_with_is_checked_as_arguments_are(client: Any) -> None:
+    ledger: Any = client("http://127.0.0.1:1")
+    slips: list[tuple[Callable[[], object], str]] = [
+        (lambda: ledger.within(trace_id=5), "trace_id is 5, and a text is meant: write '5'"),
+        (lambda: ledger.within(traceparent=["x"]), "traceparent is a list, and a text is meant"),
+        (lambda: ledger.session(5), "session_id is 5, and a text is meant: write '5'"),
+        (lambda: ledger.session(None), "session_id is None, and a text is meant"),
+        (lambda: ledger.seeing("7"), "position is '7', and a whole number is meant: write 7"),
+        (lambda: ledger.seeing(7, wait="1"), "wait is '1', and a number is meant"),
+        (lambda: ledger.in_language(["zh"]), "language is a list: write zh or en"),
+        (lambda: ledger.acting_as(scopes=[5]), "scopes[0] is 5, and a text is meant: write '5'"),
+    ]
+    for derive, said in slips:
+        with pytest.raises(InvalidPayload) as refused:
+            derive()
+        assert refused.value.message == said
+    for user, named in ((["tom"], "a list"), ({"id": "tom"}, "an object"), (b"tom", "bytes")):
+        with pytest.raises(IllegalScope, match=rf"^the user is {named}, and a text is meant$"):
+            ledger.acting_as(user=user)
 
 
 NO_NUMBERS = [math.nan, math.inf, -math.inf]
