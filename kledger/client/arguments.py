@@ -28,9 +28,9 @@ _OF_OBJECTS = ("messages", "conversation")
 
 
 def refusing_slips(
-    function: Callable[Concatenate[W, P], Coroutine[Any, Any, R]],
+    function: Callable[Concatenate[W, P], Coroutine[Any, Any, R]], called: Callable[[], str]
 ) -> Callable[Concatenate[W, P], Coroutine[Any, Any, R]]:
-    """The same function, which refuses such an argument with InvalidPayload."""
+    """The same function, which refuses such an argument with InvalidPayload; `called` is its name to who calls it."""
 
     @functools.cache
     def rules() -> tuple[inspect.Signature, dict[str, Callable[[str, Any], None]], frozenset[str]]:
@@ -46,7 +46,7 @@ def refusing_slips(
         try:
             given = signature.bind(wire, *args, **kwargs).arguments
         except TypeError as error:
-            raise told_otherwise(error, function.__name__, tuple(signature.parameters)[1:]) from None
+            raise told_otherwise(error, called(), tuple(signature.parameters)[1:]) from None
         for name, value in given.items():
             if name in checks and not (value is None and name in optional):
                 checks[name](name, value)

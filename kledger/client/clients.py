@@ -25,7 +25,7 @@ from kledger.client.searchable import SearchableEndpoints
 from kledger.client.sessions import SessionEndpoints, SessionListEndpoints
 from kledger.client.sharing import SharingEndpoints
 from kledger.client.slims import SlimEndpoints
-from kledger.client.slips.other_names import called_otherwise
+from kledger.client.slips.other_names import telling_what_it_takes
 from kledger.client.transport.nearby import is_reached_plainly
 from kledger.client.transport.waiting import OnTheCallersThread
 from kledger.client.wire import Wire
@@ -50,9 +50,6 @@ class LedgerEndpoints(
     RefusedEndpoints,
 ):
     """What a client asks of a node itself, beside its `profiles`, `resources`, `documents`, `recalls` and `tools`."""
-
-    if not TYPE_CHECKING:  # to a checker a name that is not there is an error already
-        __getattr__ = called_otherwise
 
 
 class AsyncProfiles(AsyncFace, ProfileEndpoints):
@@ -105,6 +102,7 @@ class AsyncLedgerClient(AsyncItems, LedgerEndpoints):
     does not. `token` is needed where the node has tokens; without one it is the environment's KLEDGER_TOKEN.
     """
 
+    @telling_what_it_takes
     def __init__(
         self,
         url: str | None = None,
@@ -188,6 +186,7 @@ class LedgerClient(SyncItems, LedgerEndpoints):
     Use it in `with`, or call `close` in the end. The arguments are those of AsyncLedgerClient.
     """
 
+    @telling_what_it_takes
     def __init__(
         self,
         url: str | None = None,

@@ -24,7 +24,7 @@ from kledger.client.arguments import (
     require_text,
     said_of,
 )
-from kledger.client.slips.other_names import telling_what_it_takes
+from kledger.client.slips.other_names import called_otherwise, telling_what_it_takes
 from kledger.client.wire import Lineage, Wire
 from kledger.contract.errors import IllegalScope
 from kledger.contract.language import LANGUAGES, Language
@@ -43,6 +43,9 @@ class _Face:
 
     def __init__(self, wire: Wire) -> None:
         self._wire = wire
+
+    if not TYPE_CHECKING:  # to a checker a name that is not there is an error already
+        __getattr__ = called_otherwise
 
     def _through(self, wire: Wire) -> Self:
         derived = copy.copy(self)
@@ -155,7 +158,7 @@ class Endpoint(Generic[P, R]):
 
     def __init__(self, function: Callable[Concatenate[Wire, P], Coroutine[Any, Any, R]]) -> None:
         self.function = function
-        self._checked = refusing_slips(function)
+        self._checked = refusing_slips(function, lambda: self.__name__)
         self.__name__, self.__doc__ = function.__name__, function.__doc__
 
     def __set_name__(self, owner: type, name: str) -> None:

@@ -6,13 +6,14 @@ what they add meanwhile is newer than the first page and does not come.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 from kledger.client.arguments import require_number
 from kledger.client.faces import AsyncFace, Endpoint, SyncFace
 from kledger.client.knowledge import ItemFilters, Moment, list_items
 from kledger.client.resources import list_resources
+from kledger.client.slips.other_names import told_otherwise
 from kledger.contract.words import ItemSort, ResourceFilter
 
 if TYPE_CHECKING:
@@ -41,14 +42,16 @@ _ITEMS = Endpoint(list_items)
 _RESOURCES = Endpoint(list_resources)
 
 
-def _require_whole(filters: Mapping[str, object]) -> None:
-    """Raise TypeError for a part of a list, of which the parts are asked for here."""
-    for name in ("limit", "before", "offset"):
-        if name in filters:
+def _require_whole(filters: Mapping[str, object], known: Iterable[str]) -> None:
+    """Raise TypeError for a part of a list, of which the parts are asked for here, and for what is no filter."""
+    for name in filters:
+        if name in ("limit", "before", "offset", "top_k"):
             raise TypeError(
                 f"iterate() reads a whole list and takes no {name!r}: itertools.islice takes some of it, "
                 "list(limit=…) is one page; page=… is how many come with one request"
             )
+        if name not in known:
+            raise told_otherwise(TypeError(f"got an unexpected keyword argument {name!r}"), "iterate", ("page", *known))
 
 
 class _Walk:
@@ -98,7 +101,7 @@ class AsyncItems(AsyncFace):
 
         In another order it is the list as of the first page.
         """
-        _require_whole(filters)
+        _require_whole(filters, ListedBy.__annotations__)
         ask, walk = _ITEMS.__get__(self, type(self)), _Walk(page, filters)
         while walk.goes_on:
             for item in walk.take(await ask(**walk.question())):
@@ -113,7 +116,7 @@ class SyncItems(SyncFace):
 
         In another order it is the list as of the first page.
         """
-        _require_whole(filters)
+        _require_whole(filters, ListedBy.__annotations__)
         ask, walk = _ITEMS.__get__(self, type(self)), _Walk(page, filters)
         while walk.goes_on:
             yield from walk.take(ask(**walk.question()))
@@ -124,7 +127,7 @@ class AsyncEveryResource(AsyncFace):
 
     async def iterate(self, *, page: int = PAGE, **filters: Unpack[ResourceFilters]) -> AsyncIterator[ListedResource]:
         """Each resource once, newest first, asked for in pages of `page` (at most 1000), without its secret."""
-        _require_whole(filters)
+        _require_whole(filters, ResourceFilters.__annotations__)
         require_number("page", page)
         ask, before = _RESOURCES.__get__(self, type(self)), None
         while True:
@@ -140,7 +143,7 @@ class SyncEveryResource(SyncFace):
 
     def iterate(self, *, page: int = PAGE, **filters: Unpack[ResourceFilters]) -> Iterator[ListedResource]:
         """Each resource once, newest first, asked for in pages of `page` (at most 1000), without its secret."""
-        _require_whole(filters)
+        _require_whole(filters, ResourceFilters.__annotations__)
         require_number("page", page)
         ask, before = _RESOURCES.__get__(self, type(self)), None
         while True:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 import math
 import pydoc
@@ -30,6 +31,7 @@ from kledger.client.slips import other_names
 from kledger.client.tools.endpoints import ToolEndpoints
 from kledger.contract.errors import IllegalScope, InvalidPayload, NodeUnreachable
 from tests.doors.scripted_node import ScriptedNode, scripted_node
+from tests.house.project import ROOT
 
 FAMILIES: dict[type, Callable[[Any], Any]] = {
     LedgerEndpoints: lambda client: client,
@@ -323,11 +325,75 @@ def test_a_method_of_the_class_is_called_with_the_client_first(node: ScriptedNod
         assert LedgerClient.get(ledger, "k-1") == {"id": "k-1"}
 
 
-def test_every_name_that_an_answer_gives_is_there() -> None:
-    for other, here in other_names._METHODS.items():
-        assert not hasattr(LedgerClient, other), other
-        methods = [word for word in re.findall(r"[a-z_]+", here) if hasattr(LedgerClient, word)]
-        assert methods or here.startswith("kledger "), here
+FACES: dict[str, type] = {
+    each.__name__: each for each in (LedgerEndpoints, *FAMILIES) if each.__name__ in other_names._OF_A_FAMILY
+}
+
+
+@pytest.mark.parametrize("family", other_names._OF_A_FAMILY)
+def test_every_name_that_an_answer_gives_is_there(family: str) -> None:
+    here = LedgerClient if family == "LedgerEndpoints" else FACES[family]
+    for other, answer in other_names._OF_A_FAMILY[family].items():
+        assert not hasattr(here, other), other
+        methods = [word for word in re.findall(r"[a-z_]+", answer) if hasattr(here, word)]
+        assert methods or answer.startswith("kledger "), answer
+
+
+@pytest.mark.parametrize("family", FACES.values())
+@pytest.mark.parametrize("client", [LedgerClient, AsyncLedgerClient])
+def test_each_part_of_a_client_says_what_it_is_called_here(client: Any, family: type) -> None:
+    part = FAMILIES[family](client("http://127.0.0.1:1"))
+    for other, answer in other_names._OF_A_FAMILY[family.__name__].items():
+        with pytest.raises(AttributeError, match=rf"no attribute '{other}': here it is {re.escape(answer)}$"):
+            getattr(part, other)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_a_name_that_is_nearly_right_is_answered_with_the_one_that_is_meant(family: type) -> None:
+    part = FAMILIES[family](LedgerClient("http://127.0.0.1:1"))
+    public = [name for name in dir(family) if not name.startswith("_") and len(name) > 4]
+    for name in (name for name in public if not hasattr(type(part), name[:-1])):
+        with pytest.raises(AttributeError, match=r": (is \w+ meant\?|here (it|\w+) is .*)$"):
+            getattr(part, name[:-1])
+    with pytest.raises(AttributeError, match=r"no attribute '__nothing__'$"):
+        part.__nothing__  # noqa: B018
+
+
+def test_a_slip_of_the_keys_is_answered_with_the_name_that_is_meant() -> None:
+    with LedgerClient("http://127.0.0.1:1") as ledger:
+        for name, said in (("serach", "is search meant?"), ("delet", "here delete is retire, which restore takes")):
+            with pytest.raises(AttributeError, match=re.escape(said)):
+                getattr(ledger, name)
+
+
+PAGE = ROOT / "docs/how-to/come-from-another-store.md"
+NO_METHODS = {"Memory", "AsyncMemory", "all", "infer"}
+"""Classes, a stream, and an argument of `add`, which is answered as such."""
+
+
+def names_of_others() -> list[str]:
+    """What the first column of each table names: `user.add`, `delete_all(user_id)`."""
+    rows = re.findall(r"(?m)^\| ([^|]*`[^|]*) \|", PAGE.read_text())
+    said = [
+        name for row in rows for code in re.findall(r"`([^`]*)`", row) for name in re.findall(r"[A-Za-z_]\w+", code)
+    ]
+    return sorted(set(said) - NO_METHODS - {"text", "messages", "False"})
+
+
+def test_the_page_for_who_comes_from_another_store_names_some() -> None:
+    assert {"reset", "add_messages", "graph", "thread", "user", "human", "user_id", "valid_at"} <= {*names_of_others()}
+
+
+@pytest.mark.parametrize("name", names_of_others())
+def test_every_name_of_another_library_on_its_page_is_answered(name: str) -> None:
+    with LedgerClient("http://127.0.0.1:1") as ledger:
+        if name in other_names._ARGUMENTS | other_names._ELSEWHERE:
+            takes: Any = ledger.remember if name == "metadata" else ledger.search
+            with pytest.raises(TypeError, match=f"'{name}'; here it is "):
+                takes("x", **{name: "x"})
+        elif not hasattr(LedgerClient, name):
+            with pytest.raises(AttributeError, match=f"'{name}': here it is "):
+                getattr(ledger, name)
 
 
 @pytest.mark.parametrize(
@@ -339,6 +405,8 @@ def test_every_name_that_an_answer_gives_is_there() -> None:
         ),
         ({"limit": 3}, "here it is top_k"),
         ({"bogus": 3}, "'bogus'; it takes query, "),
+        ({"topk": 3}, r"'topk'; is top_k=… meant\?; it takes query, "),
+        ({"metadata": {}}, "'metadata'; here it is tags=…; it takes query, "),
     ],
 )
 def test_an_argument_that_is_none_is_told_those_that_there_are(given: dict[str, Any], said: str) -> None:
@@ -346,7 +414,43 @@ def test_an_argument_that_is_none_is_told_those_that_there_are(given: dict[str, 
         ledger.search("q", **given)
 
 
-@pytest.mark.parametrize("part", ["limit", "before", "offset"])
+def test_an_argument_of_another_method_is_told_what_it_is_called_in_this_one() -> None:
+    with LedgerClient("http://127.0.0.1:1") as ledger:
+        slips: list[tuple[Callable[..., Any], dict[str, Any], str]] = [
+            (ledger.list, {"top_k": 3}, r"^list\(\) got .* 'top_k'; here it is limit=…; it takes limit, "),
+            (ledger.recalls.list, {"k": 3}, r"^list\(\) got .* 'k'; here it is limit=…; it takes trace, "),
+            (ledger.documents.list, {"n": 3}, r"^list\(\) got .* 'n'; here it is limit=…; it takes limit, "),
+            (
+                functools.partial(ledger.resources.save, "r", "t"),
+                {"tags": {}},
+                r"^save\(\) got .* 'tags'; here it is metadata=…; it takes id, ",
+            ),
+            (lambda **bad: next(ledger.iterate(**bad)), {"tpyes": []}, r"^iterate\(\) got .*; is types=… meant\?; it"),
+            (
+                lambda **bad: next(ledger.resources.iterate(**bad)),
+                {"types": []},
+                r"^iterate\(\) got .*; it takes page, ",
+            ),
+        ]
+        for method, given, said in slips:
+            with pytest.raises(TypeError, match=said):
+                method(**given)
+
+
+@pytest.mark.parametrize("client", [LedgerClient, AsyncLedgerClient])
+def test_what_a_client_is_made_with_elsewhere_is_told_what_it_is_called_here(client: Any) -> None:
+    for given, said in (
+        ({"api_key": "x"}, "'api_key'; here it is token=…; it takes url, timeout"),
+        ({"host": "x"}, "'host'; here it is url=…; it takes url, timeout"),
+        ({"base_url": "x"}, "'base_url'; here it is url=…"),
+        ({"max_retries": 3}, "'max_retries'; here it is retries=…"),
+        ({"timout": 3}, r"'timout'; is timeout=… meant\?"),
+    ):
+        with pytest.raises(TypeError, match=rf"^{client.__name__}\(\) got .* {said}"):
+            client(**given)
+
+
+@pytest.mark.parametrize("part", ["limit", "before", "offset", "top_k"])
 async def test_a_part_of_a_list_is_not_iterated_and_what_to_write_is_told(part: str) -> None:
     said = rf"^iterate\(\) reads a whole list and takes no '{part}': itertools.islice"
     with LedgerClient("http://127.0.0.1:1") as ledger:

@@ -4,55 +4,158 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterable, Sequence
 from typing import NoReturn, ParamSpec, TypeVar
 
 P = ParamSpec("P")
 R = TypeVar("R")
 
+_FOR_GOOD = "kledger forget user:ID is for good"
 _METHODS = {
-    "add": "remember, or save for knowledge about a task",
+    "AggregateStreamAsync": "get(id, as_of=…)",
+    "add": "remember, or save for knowledge about a task; extract(messages=[…]) where a model reads what was said",
     "add_many": "save_many",
+    "add_messages": "session(id).append",
     "append": "save, or session(id).append for what is said",
     "backup": "kledger backup DIR, where the node runs",
     "close_session": "session(id).close",
-    "delete": "retire, which restore takes back; kledger forget user:ID is for good",
-    "delete_all": "bulk('retire', ids); kledger forget user:ID is for good",
+    "conversation_search": "said, and session(id).messages",
+    "delete": f"retire, which restore takes back; {_FOR_GOOD}",
+    "delete_all": f"bulk('retire', ids); {_FOR_GOOD}",
     "export": "kledger export-tree",
-    "forget": "retire, which takes one item out of recall; kledger forget user:ID is for good",
+    "forget": f"retire, which takes one item out of recall; {_FOR_GOOD}",
     "get_all": "list, a page, or iterate, all",
+    "get_user_context": "session(id).context for the messages, recall for what is known",
+    "graph": "search and recall; lineage for what leads to what",
+    "human": "profiles, of which user is one",
     "insert": "remember, or save for knowledge about a task",
+    "persona": "profiles, of which work is one",
     "query": "search, or sql",
     "read": "get",
     "remove": "retire, which restore takes back",
+    "reset": "kledger forget user:ID, which is for good; bulk('retire', ids) can be taken back",
     "store": "remember, or save for knowledge about a task",
     "subscribe": "changes(after=position), asked again after its next",
+    "thread": "session(id)",
     "update": "revise, or rate for a verdict",
     "upsert": "save with an id, which changes nothing where it says the same; revise",
+    "user": "acting_as(user=…); a user is there once something is said as that user",
 }
+_OF_A_FAMILY = {
+    "LedgerEndpoints": _METHODS,
+    "SessionEndpoints": {
+        "add": "append",
+        "add_messages": "append",
+        "delete": "remove, for good; close lets it be opened again",
+        "get": "messages, or context for what fits a model's window",
+        "get_messages": "messages",
+        "get_user_context": "context for the messages; recall(message, session=id) of the client for what is known",
+        "history": "messages",
+        "list": "messages",
+        "save": "append",
+        "update": "append; scratchpad(patch) for where the work stands",
+    },
+    "DocumentEndpoints": {
+        "add": "ingest",
+        "create": "ingest",
+        "insert": "ingest",
+        "remove": "delete",
+        "retire": "delete",
+        "save": "ingest",
+        "update": "ingest, with the id of the document",
+        "upload": "ingest(file=…)",
+    },
+    "ResourceEndpoints": {
+        "add": "save",
+        "create": "save",
+        "delete": "retire, which restore takes back",
+        "insert": "save",
+        "remove": "retire, which restore takes back",
+        "revise": "save, with the id of the resource",
+        "update": "save, with the id of the resource",
+    },
+    "ProfileEndpoints": {
+        "add": "patch",
+        "delete": "disable",
+        "list": "both",
+        "remove": "disable",
+        "save": "put",
+        "set": "put",
+        "update": "patch",
+    },
+    "RecordedRecallEndpoints": {"all": "list", "get_all": "list", "of_item": "of"},
+}
+"""What each family of endpoints has under another name."""
+_SIZES = dict.fromkeys(("k", "limit", "max_results", "n", "n_results", "top_k", "top_n"), ("top_k", "limit"))
+_ADDRESSES = dict.fromkeys(("address", "base_url", "endpoint", "host", "port", "server"), ("url",))
+_TOKENS = dict.fromkeys(("api_key", "auth", "bearer", "key", "password"), ("token",))
+_ELSEWHERE = {
+    **_SIZES,
+    **_ADDRESSES,
+    **_TOKENS,
+    "expected_revision": ("expected_version",),
+    "invalid_at": ("as_of",),
+    "item_id": ("id",),
+    "knowledge_id": ("id",),
+    "max_retries": ("retries",),
+    "memory_id": ("id",),
+    "metadata": ("tags",),
+    "q": ("query", "message"),
+    "tags": ("metadata",),
+    "valid_at": ("as_of",),
+}
+"""What an argument is called where the method takes one of these."""
 _ARGUMENTS = {
     "user_id": "acting_as(user=…)",
     "agent_id": "acting_as(agent=…)",
+    "project_id": "acting_as(project=…)",
+    "org_id": "acting_as(org=…)",
     "run_id": "within(trace_id=…)",
     "session_id": "session=…, where a method takes it, or within(trace_id=…)",
-    "metadata": "tags=…",
+    "thread_id": "session=…, where a method takes it, or session(id)",
     "filters": "types, owner, layers, tags, since, until",
-    "limit": "top_k=…",
-    "k": "top_k=…",
+    "infer": "extract, where a model finds knowledge; remember keeps a text as it is",
 }
+_UNKNOWN = re.compile(r"unexpected keyword argument '(.*)'$")
+_CLOSE = 0.75
 
 
 def called_otherwise(client: object, name: str) -> NoReturn:
-    """Raise AttributeError with the name that the method has here."""
-    here = f": here it is {_METHODS[name]}" if name in _METHODS else ""
-    said = f"{type(client).__name__!r} object has no attribute {name!r}{here}"
+    """Raise AttributeError with the name that the method has here, or the one that was meant."""
+    kind = type(client)
+    others = next((_OF_A_FAMILY[each.__name__] for each in kind.__mro__ if each.__name__ in _OF_A_FAMILY), {})
+    here = ""
+    if name in others:
+        here = f": here it is {others[name]}"
+    elif not name.startswith("_"):
+        public = [each for each in dir(kind) if not each.startswith("_")]
+        if near := _nearest(name, [*public, *others]):
+            here = f": is {near} meant?" if near in public else f": here {near} is {others[near]}"
+    said = f"{kind.__name__!r} object has no attribute {name!r}{here}"
     raise AttributeError(said, name=name, obj=client)
 
 
 def told_otherwise(error: TypeError, method: str, taken: tuple[str, ...]) -> TypeError:
     """The error about arguments that do not fit, with the method's name, what it takes, and what it is called here."""
-    here = next((f"; here it is {word}" for name, word in _ARGUMENTS.items() if f"argument '{name}'" in str(error)), "")
-    return TypeError(f"{method}() {error}{here}; it takes {', '.join(taken)}")
+    unknown = _UNKNOWN.search(str(error))
+    here = _argument_here(unknown[1], taken) if unknown else ""
+    return TypeError(f"{method}() {error}{here}; it takes {', '.join(taken) or 'nothing'}")
+
+
+def _argument_here(name: str, taken: Sequence[str]) -> str:
+    if meant := next((each for each in _ELSEWHERE.get(name, ()) if each in taken), None):
+        return f"; here it is {meant}=…"
+    if name in _ARGUMENTS:
+        return f"; here it is {_ARGUMENTS[name]}"
+    near = _nearest(name, taken)
+    return f"; is {near}=… meant?" if near else ""
+
+
+def _nearest(name: str, names: Iterable[str]) -> str | None:
+    from difflib import get_close_matches  # for one who errs alone
+
+    return next(iter(get_close_matches(name, names, 1, _CLOSE)), None)
 
 
 def telling_what_it_takes(method: Callable[P, R]) -> Callable[P, R]:
@@ -64,7 +167,8 @@ def telling_what_it_takes(method: Callable[P, R]) -> Callable[P, R]:
         try:
             signature.bind(*args, **kwargs)
         except TypeError as error:
-            raise told_otherwise(error, method.__name__, tuple(signature.parameters)[1:]) from None
+            name = type(args[0]).__name__ if method.__name__ == "__init__" and args else method.__name__
+            raise told_otherwise(error, name, tuple(signature.parameters)[1:]) from None
         return method(*args, **kwargs)
 
     return checked
