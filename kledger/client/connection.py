@@ -14,11 +14,12 @@ import socket
 import ssl
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import count
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
 import orjson
 
@@ -57,6 +58,8 @@ LONGEST_PAUSE = 2.0
 LONGEST_WAIT = 30.0  # what a node may ask for before the next try
 TOKEN_VARIABLE = "KLEDGER_TOKEN"
 URL_VARIABLE = "KLEDGER_URL"
+LONG = 60_000  # characters of an address, beyond which it is its length that is refused
+_QUERIES = {"q": "query"}  # what arguments are called in an address
 _CHANGING = threading.Lock()  # of every connection, so that one can be copied and pickled; it is held for a moment
 
 
@@ -153,7 +156,7 @@ class Connection:
                 again = repeatable or isinstance(error, NotConnected)
                 again = again and (wrong is None or self.retry_for is not None)
             except NoSuchAddress as error:
-                raise InvalidPayload(f"{path[:100]!r} cannot be asked for ({error}): an id may be too long") from error
+                raise InvalidPayload(_no_address(path, params, error)) from error
             except NoReply as error:
                 raise self._unreachable(str(error), error) from error
             else:
@@ -229,30 +232,62 @@ def _to_start(address: str) -> str:
     return f"check the address, or start one with: kledger up --http {host}:{parts.port}"
 
 
+def _no_address(path: str, params: Mapping[str, Any], error: Exception) -> str:
+    """Why no address holds a request, and what to do: say less in its query, or a shorter id in its path."""
+    said = {name: len(quote(str(value), errors="replace")) for name, value in params.items()}
+    longest = max(said, key=lambda name: said[name], default="")
+    refused = f"{path[:80]!r} cannot be asked for ({error})"
+    if len(path) + sum(said.values()) < LONG:
+        return refused
+    which = _QUERIES.get(longest, longest) if said.get(longest, 0) > len(path) else "the id"
+    return f"{refused}: the address is too long: {which} has to be shorter"
+
+
 def _encode(body: object) -> bytes | None:
     if body is None:
         return None
     try:
         content = orjson.dumps(body)
     except (TypeError, ValueError) as error:
-        raise InvalidPayload(f"this cannot be said in JSON: {error}") from error
-    if b"null" in content and (number := _no_number(body)) is not None:  # which is what is written of one
-        raise InvalidPayload(f"this cannot be said in JSON: {number} is no number there")
+        found = ((name, why) for name, part in _parts(body) if (why := _unsayable(part)))
+        raise _not_json(*next(found, ("", str(error)))) from error
+    if b"null" in content:  # which is what is written of what is no number
+        for name, part in _parts(body):
+            if isinstance(part, float) and not math.isfinite(part):
+                raise _not_json(name, f"{part} is no number there")
     return content
 
 
-def _no_number(body: object) -> float | None:
-    """The first infinity or NaN in a body, None where it has none."""
-    waiting = [body]
+def _not_json(name: str, reason: str) -> InvalidPayload:
+    errors = [{"field": name, "reason": reason}] if name else []
+    return InvalidPayload(f"{name or 'this'} cannot be said in JSON: {reason}", errors=errors)
+
+
+def _parts(body: object) -> Iterator[tuple[str, object]]:
+    """A body and all parts of it, each with its name: `tags.since`, `items[3].task`."""
+    waiting: deque[tuple[str, object]] = deque([("", body)])
+    opened: set[int] = set()  # one may hold itself
     while waiting:
-        part = waiting.pop()
-        if isinstance(part, float):
-            if not math.isfinite(part):
-                return part
-        elif isinstance(part, dict):
-            waiting.extend(part.values())
-        elif isinstance(part, list | tuple):
-            waiting.extend(part)
+        name, part = waiting.popleft()
+        yield name, part
+        if isinstance(part, dict | list | tuple) and id(part) not in opened:
+            opened.add(id(part))
+            if isinstance(part, dict):
+                waiting += ((f"{name}.{key}" if name else str(key), value) for key, value in part.items())
+            else:
+                waiting += ((f"{name}[{number}]", value) for number, value in enumerate(part))
+
+
+def _unsayable(part: object) -> str | None:
+    """Why a part of a body alone cannot be said in JSON; None where it can."""
+    if isinstance(part, dict):
+        return next((f"{str(key)[:40]} is a name in it, and no text" for key in part if not isinstance(key, str)), None)
+    if isinstance(part, list | tuple):
+        return None
+    try:
+        orjson.dumps(part)
+    except (TypeError, ValueError) as error:
+        return str(error)
     return None
 
 

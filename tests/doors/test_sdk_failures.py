@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import copy
 import pickle
 import socket
 import ssl
+import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import httpx
@@ -75,8 +79,53 @@ def test_an_answer_that_is_no_document_is_told_as_that_of_another_server(
         if body:  # a write may be answered with nothing
             asked.append(lambda: ledger.save("t", "c", ["tool"]))
         for ask in asked:
-            with pytest.raises(ServiceFailed, match=f"status {status} and nothing of the ledger: check the address"):
+            with pytest.raises(NodeUnreachable, match=rf"^something else .* status {status} and .*: check the address"):
                 ask()
+
+
+@pytest.mark.parametrize("kind", [LedgerClient, AsyncLedgerClient])
+async def test_another_server_at_the_address_is_no_node(kind: Any) -> None:
+    with another_server() as url:
+        ledger: Any = kind(url)
+        for ask in (
+            lambda: ledger.get("k-1"),
+            lambda: ledger.search("rice"),
+            lambda: ledger.save("t", "c", ["tool"]),
+            lambda: ledger.retire("k-1", reason="x" * 1000),
+            ledger.health,
+            lambda: ledger.start_job("rebuild"),
+        ):
+            with pytest.raises(NodeUnreachable, match=r"^something else than a node answers at") as refused:
+                await asyncio.to_thread(ask) if kind is LedgerClient else await ask()
+            assert refused.value.details["status"] in (404, 501)
+            assert len(refused.value.message) < 450
+
+
+@contextmanager
+def another_server() -> Iterator[str]:
+    """What `python -m http.server` starts."""
+
+    class Quiet(SimpleHTTPRequestHandler):
+        def log_message(self, format: str, *args: Any) -> None:
+            """Say nothing: a test prints its own failure."""
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Quiet) as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+        thread.join()
+
+
+@pytest.mark.parametrize("status", [400, 403, 404, 405, 501])
+def test_a_refusal_in_no_words_of_the_ledger_is_not_of_a_node(node: ScriptedNode, status: int) -> None:
+    for body in (b"<h1>no</h1>", b"[]", b'{"detail":"Not Found"}', b""):
+        node.says("GET /api/knowledge/k-1", body, status)
+        with (
+            LedgerClient(node.url, retries=0) as ledger,
+            pytest.raises(NodeUnreachable, match="something else than a node"),
+        ):
+            ledger.get("k-1")
 
 
 @pytest.mark.parametrize("word", ["zh\r\nX-Ledger-User: eve", "中文", "é", "fr", ""])
@@ -140,6 +189,28 @@ async def test_an_id_that_no_address_can_hold_is_refused_and_nothing_is_sent(nod
         with pytest.raises(InvalidPayload, match="too long") as caught:
             await ledger.get("k" * 100_000)
     assert len(caught.value.message) < 250
+    assert node.asked == []
+
+
+@pytest.mark.parametrize("kind", [LedgerClient, AsyncLedgerClient])
+@pytest.mark.parametrize(
+    ("ask", "said"),
+    [
+        (lambda ledger: ledger.get("k" * 100_000), "the id"),
+        (lambda ledger: ledger.retire("k-1", reason="因" * 8_000), "reason"),
+        (lambda ledger: ledger.restore("k" * 70_000, reason="no"), "the id"),
+        (lambda ledger: ledger.resources.retire("k-1", reason="因" * 8_000), "reason"),
+        (lambda ledger: ledger.documents.delete("k-1", reason="因" * 8_000), "reason"),
+        (lambda ledger: ledger.search("因" * 8_000), "query"),
+        (lambda ledger: ledger.list(types=["因" * 8_000]), "types"),
+        (lambda ledger: ledger.lineage("因" * 8_000), "ref"),
+    ],
+)
+async def test_what_makes_an_address_too_long_is_told(node: ScriptedNode, kind: Any, ask: Any, said: str) -> None:
+    ledger: Any = kind(node.url)
+    with pytest.raises(InvalidPayload, match=rf": the address is too long: {said} has to be shorter$") as refused:
+        await asyncio.to_thread(ask, ledger) if kind is LedgerClient else await ask(ledger)
+    assert len(refused.value.message) < 250
     assert node.asked == []
 
 

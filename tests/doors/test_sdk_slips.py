@@ -273,6 +273,40 @@ def test_what_is_no_number_is_refused_and_not_sent_as_nothing(node: ScriptedNode
     assert node.asked == []
 
 
+HOLDS_ITSELF: dict[str, Any] = {}
+HOLDS_ITSELF["self"] = [HOLDS_ITSELF, HOLDS_ITSELF]
+
+
+@pytest.mark.parametrize(
+    ("tags", "said"),
+    [
+        ({"for": timedelta(1)}, "tags.for cannot be said in JSON: Type is not JSON serializable: datetime.timedelta"),
+        ({"a": [{"b": b"x"}]}, "tags.a[0].b cannot be said in JSON: Type is not JSON serializable: bytes"),
+        ({"a": {"x"}}, "tags.a cannot be said in JSON: Type is not JSON serializable: set"),
+        ({"a": 2**70}, "tags.a cannot be said in JSON: Integer exceeds 64-bit range"),
+        ({"a": {5: 1}}, "tags.a cannot be said in JSON: 5 is a name in it, and no text"),
+        ({"a": math.nan}, "tags.a cannot be said in JSON: nan is no number there"),
+        ({"a": "half \ud83d"}, "tags.a cannot be said in JSON: str is not valid UTF-8: surrogates not allowed"),
+        (HOLDS_ITSELF, "this cannot be said in JSON: Recursion limit reached"),
+    ],
+)
+def test_what_json_cannot_say_is_named(node: ScriptedNode, tags: Any, said: str) -> None:
+    with LedgerClient(node.url) as ledger, pytest.raises(InvalidPayload) as refused:
+        ledger.save("t", "c", ["tool"], tags=tags)
+    assert refused.value.message == said
+    assert node.asked == []
+
+
+def test_what_is_no_object_is_told_as_what_it_is(node: ScriptedNode) -> None:
+    wrong: list[tuple[Any, str]] = [(["a"], "a list"), ({"a"}, "a set"), (timedelta(1), "a timedelta"), (b"a", "bytes")]
+    with LedgerClient(node.url) as ledger:
+        for value, said in wrong:
+            with pytest.raises(InvalidPayload) as refused:
+                ledger.save("t", "c", ["tool"], tags=value)
+            assert refused.value.message == f"tags is {said}, and an object is meant: write {{…}}"
+    assert node.asked == []
+
+
 async def test_half_a_character_in_a_trace_or_an_id_is_refused(node: ScriptedNode) -> None:
     async with AsyncLedgerClient(node.url, retries=0) as ledger:
         with pytest.raises(InvalidPayload, match="surrogate"):
