@@ -34,11 +34,13 @@ def refusing_slips(
 
     @functools.cache
     def rules() -> tuple[inspect.Signature, dict[str, Callable[[str, Any], None]], frozenset[str]]:
-        hints = hints_of_arguments(function)
+        signature, hints = inspect.signature(function), hints_of_arguments(function)
         instead = next((name for name in _OF_OBJECTS if name in hints), "")
         named = ((name, _rule(hint, instead)) for name, hint in hints.items())
-        optional = frozenset(name for name, hint in hints.items() if NoneType in get_args(hint))
-        return inspect.signature(function), {name: rule for name, rule in named if rule is not None}, optional
+        # None where there is a default is what is not stated, as it is of an argument that may be None.
+        needed = {name for name in hints if signature.parameters[name].default is inspect.Parameter.empty}
+        optional = frozenset(name for name, hint in hints.items() if NoneType in get_args(hint) or name not in needed)
+        return signature, {name: rule for name, rule in named if rule is not None}, optional
 
     @functools.wraps(function)
     async def checked(wire: W, /, *args: P.args, **kwargs: P.kwargs) -> R:
