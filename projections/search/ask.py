@@ -34,6 +34,7 @@ from projections.vectors.feed import VectorFeed
 from projections.vectors.store.port import Found, Only, SearchOptions
 from projections.views.knowledge.ask import ITEM_COLUMNS, item_of
 from projections.views.knowledge.lives import over_among
+from projections.views.lineage.ask import time_of
 from projections.views.scope_types.ask import priorities
 
 # Candidates of each path; at least twice as many as results. Measured with 20, 30 and 50: the same quality.
@@ -55,6 +56,9 @@ Readable = Callable[[list[str]], Awaitable[set[str]]]
 class Asked:
     """A search. `as_of` is a log position; `lacking` is called where the result is degraded.
 
+    `moment` is what a clock says then: how old an item is and whether a memory is over go by it. Without one it is the
+    time that the log kept for the position, and for the present now.
+
     With `since`, a log position, the RECENT best versions made after it are candidates too. `layers` reads these alone.
     `explain` is called with why the results are what they are. Each path has `candidates` at least: where `readable`
     leaves many out, more are needed. `only` names columns of an item (owner, visibility); `versions` are the
@@ -68,6 +72,7 @@ class Asked:
     min_score: int = 3
     types: Sequence[str] | None = None
     as_of: int | None = None
+    moment: datetime | None = None
     paths: RecallPath = "fused"
     readable: Readable | None = None
     lacking: Callable[[Degraded], None] | None = None
@@ -100,18 +105,18 @@ class Searcher:
         they do not influence the relevance of others. Raises VectorProcessGone.
         """
         self._searched = time.monotonic()
+        now = await self._moment(asked)
         weights: list[Weighed] = []  # of the words, made while the vector process searches
         hits = await self._hits(asked, lambda: weights.append(weighed(asked.query)))
         scores = {each.valid_from: (each.keyword, each.vector) for each in hits}
-        found = await self._items_of(asked, [each.valid_from for each in hits])
+        found = await self._items_of(asked, [each.valid_from for each in hits], now)
         beside: dict[str, list[tuple[str, bool]]] = {}
         if asked.paths == "fused" and (traces := _traces_of_the_best(found.items, scores)):
-            found, beside = await self._with_neighbours(asked, found, traces)
+            found, beside = await self._with_neighbours(asked, found, traces, now)
         items = found.items
         if asked.readable is not None and items:
             readable_ids = await asked.readable([item.item_id for item in items])
             items = [item for item in items if item.item_id in readable_ids]
-        now = datetime.now(UTC)
         candidates = [
             Candidate(item.item_id, item.at, *scores.get(item.at, _NO_SCORES), freshness(item.standing.updated_at, now))
             for item in items
@@ -220,7 +225,13 @@ class Searcher:
         """The name of the settings that rank."""
         return policy(self._feed.model)
 
-    async def _items_of(self, asked: Asked, positions: list[int]) -> Items:
+    async def _moment(self, asked: Asked) -> datetime:
+        """What a clock says when the search is of."""
+        if asked.moment is None and asked.as_of is not None:
+            asked = replace(asked, moment=await self._view.ask(time_of, asked.as_of))
+        return asked.moment or datetime.now(UTC)
+
+    async def _items_of(self, asked: Asked, positions: list[int], now: datetime) -> Items:
         """The items of these versions, and for the recency path the latest ones, without memories that are over."""
         recent = max(RECENT, asked.top_k) if asked.paths == "recency" else 0
         found: Items
@@ -233,18 +244,17 @@ class Searcher:
             found = Items(await cache.active(asked.org, positions), {})
             cache.fill()
         if short := [item.item_id for item in found.items if item.is_short]:
-            moment = None if asked.as_of is not None else datetime.now(UTC)
-            over = await self._view.ask(over_among, asked.org, short, moment, asked.as_of)
+            over = await self._view.ask(over_among, asked.org, short, now, asked.as_of)
             found = found._replace(items=[item for item in found.items if item.item_id not in over])
         return found
 
     async def _with_neighbours(
-        self, asked: Asked, found: Items, traces: Mapping[str, str]
+        self, asked: Asked, found: Items, traces: Mapping[str, str], now: datetime
     ) -> tuple[Items, dict[str, list[tuple[str, bool]]]]:
         """The items and those beside the best of them; and for each item, the ones that it stands beside."""
         others = await self._view.ask(neighbours, asked.org, list(asked.visible), traces, asked.as_of)
         here = {item.at for item in found.items}
-        more = await self._items_of(asked, sorted({each.at for each in others} - here))
+        more = await self._items_of(asked, sorted({each.at for each in others} - here), now)
         versions = None if asked.versions is None else frozenset(asked.versions)
         fit = [item for item in more.items if _fits(item, asked) and (versions is None or item.at in versions)]
         beside: dict[str, list[tuple[str, bool]]] = {}

@@ -8,7 +8,7 @@ recorded as one event.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import UTC, datetime
+from datetime import datetime
 
 from kledger.answers.parts import Degraded
 from kledger.contract.errors import BrokerUnavailable
@@ -19,7 +19,7 @@ from kledger.contract.words import RecallLayer
 from kledger.requests.recall import RecallRequest
 from ledger.event import JsonObject, Lineage
 from ledger.sessions.tokens import counter_for
-from producers.operations.desk import ANY, Desk, Freshness, reach
+from producers.operations.desk import ANY, Desk, Freshness, moment_of, position_as_of, reach
 from producers.operations.recall.found import found_for
 from producers.operations.recall.in_session import InSession, of_session
 from producers.operations.recall.intent import READS, Reads, intent_of
@@ -62,14 +62,15 @@ async def recall(
         desk, caller, lineage, asked, as_of=as_of, floor=floor, language=language, freshness=freshness
     )
     session = await _session(desk, caller, asked, as_of, freshness)
-    now = datetime.now(UTC)
+    then = None if as_of is None else await position_as_of(desk, as_of, freshness)
+    now = await moment_of(desk, as_of, then)
     ranked = [_ranked(item, intent, target, now) for item in found["results"] if not session.holds(item)]
     ranked += _working(session, asked, intent, floor if asked.min_match is None else asked.min_match)
     ranked.sort(key=lambda item: -float(item["why"]["score"]))
     results = (await _reranked(desk, asked.message, ranked, floor, freshness))[: asked.top_k]
     if as_of is None:
         results = await _with_surroundings(desk, caller, results)
-    text, shown = await _text(desk, results, language, now, asked.budget_tokens)
+    text, shown = await _text(desk, results, language, now, then, asked.budget_tokens)
     recall_id = None
     if asked.record and is_recorded(desk.recorded, caller):
         items = [item for item in results if item["layer"] != "working"]
@@ -194,11 +195,11 @@ _SIDES = ("before", "after")
 
 
 async def _text(
-    desk: Desk, results: Sequence[JsonObject], language: Language, now: datetime, budget: int | None
+    desk: Desk, results: Sequence[JsonObject], language: Language, now: datetime, then: int | None, budget: int | None
 ) -> tuple[str, int]:
-    """The document of the results, and how many of them it shows."""
+    """The document of the results, as of the position `then` if one is given, and how many of them it shows."""
     memories = [item["id"] for item in results if "memory" in item]
-    sources = await desk.view.ask(evidence_counts, desk.org, memories) if memories else {}
+    sources = await desk.view.ask(evidence_counts, desk.org, memories, then) if memories else {}
     lines = [(item, item["layer"], sources.get(item["id"], 1)) for item in results]
     if budget is None:
         return memory_text(lines, language, now)

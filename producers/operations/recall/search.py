@@ -92,7 +92,7 @@ async def search(
 
     least = await desk.searcher.floor(desk.org, caller.searched_scopes()) if min_match is None else min_match
 
-    moment = None if among is None else await moment_of(desk, as_of, then)
+    moment = await moment_of(desk, as_of, then)
     named = (
         None if among is None else await desk.view.ask(wanted_versions, desk.org, caller, among, NAMED, then, moment)
     )
@@ -122,6 +122,7 @@ async def search(
             since=since,
             types=types,
             as_of=then,
+            moment=moment,
             paths=paths,
             # Items that are no longer readable stay hidden; what is named was chosen among those that are.
             readable=None if named or (then is None and among is None) else readable,

@@ -26,23 +26,32 @@ COMMENT ON COLUMN memory_recalls.counted_as IS 'Its trace, else its session, els
 """
 
 
-def _lives(versions: str, recalls: str) -> str:
+def _lives(current: str, before: str) -> str:
+    """The lives of the versions that are `current`; `before` restricts what is known by the positions of its events."""
+    # That a memory was over, or was retired, is a version too; its life did not begin anew with it.
     return f"""
     SELECT v.org, v.id, v.valid_from AS version_position, v.status, v.lifetime,
-        greatest(any_value(v.valid_from_time), max(r.time)) + to_seconds(v.lifetime) AS expires_at,
+        greatest(coalesce(any_value(l.began), any_value(v.valid_from_time)), max(r.time))
+            + to_seconds(v.lifetime) AS expires_at,
         count(DISTINCT r.counted_as) AS recalls
-    FROM (FROM knowledge_versions WHERE layer = 'short' AND {versions}) v
-    LEFT JOIN (FROM memory_recalls {recalls}) r ON r.org = v.org AND r.item_id = v.id
+    FROM (FROM knowledge_versions WHERE layer = 'short' AND {current}) v
+    LEFT JOIN (
+        SELECT org, id, arg_max(valid_from_time, valid_from) AS began FROM knowledge_versions
+        WHERE layer = 'short' AND status IN ({among(_LIVING)}) AND {before.format("valid_from")} GROUP BY org, id
+    ) l ON l.org = v.org AND l.id = v.id
+    LEFT JOIN (FROM memory_recalls WHERE {before.format("position")}) r ON r.org = v.org AND r.item_id = v.id
     GROUP BY v.org, v.id, v.valid_from, v.status, v.lifetime"""
 
 
+_LIVING = ("active", "proposed")
+"""The statuses in which a version begins a life anew; in any other, the memory has the end that it had."""
 VIEWS = f"""
-CREATE VIEW short_memories AS {_lives("valid_to IS NULL", "")};
+CREATE VIEW short_memories AS {_lives("valid_to IS NULL", "TRUE")};
 COMMENT ON VIEW short_memories IS 'When each short memory is out of recall, and how many recalls count for it';
-COMMENT ON COLUMN short_memories.expires_at IS 'Its lifetime after its last change or counted recall';
+COMMENT ON COLUMN short_memories.expires_at IS 'Its lifetime after its last change or counted recall; of one that is over, when it was';
 COMMENT ON COLUMN short_memories.recalls IS 'Different traces, sessions or recalls that served it; three promote it';
 CREATE MACRO short_memories_at(asked) AS TABLE
-    {_lives("valid_from <= asked AND (valid_to IS NULL OR valid_to > asked)", "WHERE position <= asked")};
+    {_lives("valid_from <= asked AND (valid_to IS NULL OR valid_to > asked)", "{} <= asked")};
 COMMENT ON MACRO TABLE short_memories_at IS 'Internal: short_memories, of a position';
 """
 
@@ -113,13 +122,11 @@ def next_end(cursor: duckdb.DuckDBPyConnection, org: str, moment: datetime) -> d
 
 
 def over_among(
-    cursor: duckdb.DuckDBPyConnection, org: str, ids: Sequence[str], moment: datetime | None, as_of: int | None = None
+    cursor: duckdb.DuckDBPyConnection, org: str, ids: Sequence[str], moment: datetime, as_of: int | None = None
 ) -> set[str]:
-    """Those of these items that are short memories and over at a moment; without one, at the time of the position."""
+    """Those of these items that are short memories and over at a moment, as of a position if one is given."""
     source = "short_memories" if as_of is None else f"short_memories_at({int(as_of)})"
-    at = f"(SELECT max(stream_time) FROM events WHERE position <= {as_of or 0})"
-    if moment is not None:
-        at = f"make_timestamptz({_microseconds(moment)})"
+    at = f"make_timestamptz({_microseconds(moment)})"
     rows = cursor.execute(
         f"SELECT id FROM {source} WHERE org = ? AND id IN ({among(ids)}) AND expires_at <= {at}", [org]
     ).fetchall()

@@ -239,7 +239,10 @@ def _of_layer(stated: JsonObject, times: JsonObject, content: str) -> JsonObject
             return {name: stated[name] for name in ("name", "trigger", "steps")}
 
 
-def evidence_counts(cursor: duckdb.DuckDBPyConnection, org: str, ids: Sequence[str]) -> dict[str, int]:
+def evidence_counts(
+    cursor: duckdb.DuckDBPyConnection, org: str, ids: Sequence[str], as_of: int | None = None
+) -> dict[str, int]:
     """For each of these items, the number of its sources: 1 for its save, and 1 for each case that supports it."""
-    query = f"SELECT id, 1 + supporting FROM knowledge_state WHERE org = ? AND id IN ({among(ids)})"
+    source = "knowledge_state" if as_of is None else f"knowledge_at({int(as_of)})"
+    query = f"SELECT id, 1 + supporting FROM {source} WHERE org = ? AND id IN ({among(ids)})"
     return dict(cursor.execute(query, [org]).fetchall())
