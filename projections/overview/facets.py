@@ -9,7 +9,7 @@ import duckdb
 from kledger.contract.scopes import Caller
 from ledger.event import JsonObject
 from projections.views.knowledge.layers import layer_in
-from projections.views.knowledge.listing import Wanted, selected
+from projections.views.knowledge.listing import Wanted, selected, status_in
 from projections.views.knowledge.tags import words_in
 
 MOST_VALUES = 50
@@ -45,6 +45,7 @@ def facets(
 ) -> JsonObject:
     """The values of each facet with their numbers of items, and the `total` of items."""
     selection = selected(cursor, org, caller, wanted, as_of, moment)
+    status = status_in(cursor, org, as_of, moment)
     counted = " UNION ALL ".join(
         f"""(SELECT '{name}' AS facet, value, sum(items)::BIGINT AS items FROM {values}
             {_SHORT if name == "tags" else ""} GROUP BY value ORDER BY items DESC, value LIMIT {MOST_VALUES})"""
@@ -52,7 +53,7 @@ def facets(
     )
     rows = cursor.execute(
         f"""WITH matching AS MATERIALIZED (
-                SELECT k.types, k.scopes, k.owner, k.status, {layer_in("k.")} AS layer, k.tags,
+                SELECT k.types, k.scopes, k.owner, {status} AS status, {layer_in("k.")} AS layer, k.tags,
                     CASE WHEN k.memory IS NOT NULL THEN json_object('tags', json_extract(k.memory, '$.tags')) END
                         AS memory {selection.matching()})
             {counted} UNION ALL SELECT 'total', NULL, count(*) FROM matching""",

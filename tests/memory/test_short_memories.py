@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
 
@@ -65,7 +66,13 @@ async def test_a_memory_that_is_over_is_out_of_recall_before_anybody_says_so(doo
     await said(door, "/api/goals/day/focus", {"description": "calm"})
     before = (await read(door, f"{M}/mood"))["created_at"]
     await over(door)
-    assert (await read(door, f"{K}/mood"))["status"] == "active", "which the log still says"
+    (version,) = (await read(door, f"{K}/mood/history"))["versions"]
+    assert version["status"] == "active", "which the log still says"
+    assert (await read(door, f"{K}/mood"))["status"] == "expired"
+    assert [each["status"] for each in (await read(door, K, status="all"))["results"]] == ["expired"]
+    for status in ("all", "expired"):
+        facets = await read(door, "/api/overview/facets", status=status)
+        assert facets["statuses"] == [{"value": "expired", "count": 1}]
     assert await recall(door) == []
     assert (await read(door, K))["results"] == []
     assert (await read(door, M))["total"] == 0
@@ -92,6 +99,35 @@ async def test_the_node_states_what_is_over_once_and_an_owner_brings_it_back(doo
     refusal(await door.post(f"{M}/mood/confirm", json={}, headers=ALICE), 409, "illegal_state")
     await said(door, f"{K}/mood/restore")
     assert (await read(door, f"{K}/mood"))["status"] == "active"
+
+
+async def test_what_is_over_is_confirmed_no_sooner_than_it_is_once_the_node_has_said_so(
+    door: Door, keeper: LifeKeeper
+) -> None:
+    await said(door, M, MOOD | {"lifetime": 1})
+    await over(door)
+    head = await door.head()
+    before = refusal(await door.post(f"{M}/mood/confirm", json={}, headers=ALICE), 409, "illegal_state")
+    too_early = refusal(await door.post(f"{K}/mood/restore", json={}, headers=ALICE), 409, "illegal_state")
+    assert "is over" in too_early, "and not that it is active"
+    assert await door.head() == head
+    assert await keeper.look(utc_now() + 2 * GRACE) == 1
+    await door.desk.view.wait_for(await door.head())
+    assert refusal(await door.post(f"{M}/mood/confirm", json={}, headers=ALICE), 409, "illegal_state") == before
+    await said(door, f"{K}/mood/restore")
+    assert (await said(door, f"{M}/mood/confirm"))["promoted"]
+
+
+async def test_a_confirmation_that_was_in_time_is_repeated_with_its_key_after_the_memory_would_have_been_over(
+    door: Door,
+) -> None:
+    await said(door, M, MOOD | {"lifetime": 1})
+    key = ALICE | {"Idempotency-Key": "in time"}
+    first = await said(door, f"{M}/mood/confirm", who=key)
+    ends = datetime.fromisoformat((await read(door, f"{M}/mood"))["created_at"]) + timedelta(seconds=1)
+    while utc_now() <= ends:  # noqa: ASYNC110  # time itself is waited for
+        await asyncio.sleep(0.05)
+    assert await said(door, f"{M}/mood/confirm", who=key) == first
 
 
 async def test_three_recalls_for_different_traces_promote(door: Door, keeper: LifeKeeper) -> None:

@@ -31,7 +31,7 @@ from ledger.item_status import fault_of_status
 from ledger.named_ids import named_id
 from ledger.readers import readers
 from producers.operations.admin.scope_types import require_types
-from producers.operations.desk import Desk, folded, reach_head
+from producers.operations.desk import ANY, Desk, folded, reach_head, reach_recalls
 from producers.operations.first_cases import refuse_cases
 from producers.operations.judged import refuse_refused
 from producers.operations.knowledge.acl import first_acl, named_entities, share_id, shared_with_it, statement
@@ -53,6 +53,7 @@ from producers.operations.stated_before import (
 )
 from producers.operations.stating import lineage_of, saved_fact, signed
 from projections.views.knowledge import ask
+from projections.views.knowledge.lives import over_among
 from projections.views.lineage import ask as events
 from projections.views.lineage.ask import StatedEvent
 
@@ -293,7 +294,21 @@ async def restore(
     Raises UnknownKnowledge, NotOwner, IllegalState, BrokerUnavailable.
     """
     fact = KnowledgeRestored(reason=reason)
-    return await publish_change(desk, caller, lineage, item_id, fact, retry=retry, as_coordinator=True)
+    try:
+        return await publish_change(desk, caller, lineage, item_id, fact, retry=retry, as_coordinator=True)
+    except IllegalState:
+        if await is_over(desk, item_id):  # the log still has it active
+            fault = f"{item_id} is over, and within seconds the node states so: restore it then"
+            raise IllegalState(fault, id=item_id, status="expired") from None
+        raise
+
+
+async def is_over(desk: Desk, item_id: str) -> bool:
+    """Whether an active item is a short memory that is out of recall, which the node has not stated yet."""
+    if not await desk.view.ask(over_among, desk.org, [item_id], utc_now()):
+        return False
+    await reach_recalls(desk, ANY)  # one that is not folded may have renewed its life
+    return bool(await desk.view.ask(over_among, desk.org, [item_id], utc_now()))
 
 
 def refuse_status(fact: Fact, item: ask.Standing) -> None:

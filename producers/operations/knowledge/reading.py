@@ -24,6 +24,8 @@ from projections.fold_kit.page import Window
 from projections.views.feedback import ask as feedback
 from projections.views.knowledge.ask import whole
 from projections.views.knowledge.listing import Wanted, items
+from projections.views.knowledge.lives import over_among
+from projections.views.knowledge.memory_fields import is_short
 from projections.views.knowledge.parts import WHOLE, Part
 from projections.views.knowledge.versions import Version, version_of
 from projections.views.lineage import ask as lineage
@@ -72,6 +74,10 @@ async def get(
             f"what {item_id} said was erased with the person it belonged to; its history shows when it changed",
             id=item_id,
         )
+    if item["status"] == "active" and is_short(item):
+        moment = await moment_of(desk, as_of, then)
+        if await desk.view.ask(over_among, desk.org, [item_id], moment, then):
+            item["status"] = "expired"
     resource_ids = item["resource_ids"]
     readable = await desk.view.ask(resources.readable_ids, desk.org, caller, resource_ids) if resource_ids else set()
     is_chunk = then is None and ITEM_TYPE in item["types"]

@@ -14,7 +14,7 @@ from ledger.event import Lineage, NewEvent, utc_now
 from ledger.events.knowledge import KnowledgeConfirmed, KnowledgePromoted
 from ledger.readers import judge_of, readers
 from producers.operations.desk import Desk
-from producers.operations.knowledge.changes import latest
+from producers.operations.knowledge.changes import is_over, latest
 from producers.operations.memory.reading import unknown_memory
 from producers.operations.outcomes import ATTEMPTS
 from producers.operations.publish import event_id, lifted, publish
@@ -56,9 +56,11 @@ async def confirm(
                 refuse_mismatch(fact, item_id, earlier)
                 position = max(each.position for each in before.values())
                 return _confirmed(item_id, memory["layer"], promoted_id in before, position, confirmed_id)
-        if item.status != "active":
-            raise IllegalState(f"{item_id} is {item.status}: restore it first", id=item_id, status=item.status)
         short = memory["layer"] == "short"
+        # What is over must not stay for good by a confirmation that comes before the node has stated its end.
+        status = "expired" if short and await is_over(desk, item_id) else item.status
+        if status != "active":
+            raise IllegalState(f"{item_id} is {status}: restore it first", id=item_id, status=status)
         events = [
             NewEvent(fact, item_id, judge.actor, desk.org, lineage, id=confirmed_id, expects=last),
         ]

@@ -17,7 +17,8 @@ from projections.fold_kit.page import Page, Selection, Window, in_one_state, pag
 from projections.fold_kit.sql_text import among, among_numbers, text
 from projections.views.knowledge.ask import ITEM_COLUMNS, item_of, microseconds, rows_created_at, seen_by
 from projections.views.knowledge.layers import layer_in
-from projections.views.knowledge.lives import alive
+from projections.views.knowledge.lives import alive, over_among
+from projections.views.knowledge.memory_fields import is_short
 from projections.views.knowledge.memory_health import concern
 from projections.views.knowledge.tags import tagged_with
 
@@ -72,7 +73,11 @@ def items_in(
         selection = replace(selection, source=table, where=[holds, *selection.where])
     rows = rows_created_at if as_of is None else partial(_rows_at, as_of)
     page = page_in(cursor, selection, window, rows, _ORDERS[sort])
-    return replace(page, results=[in_list(row, wanted) for row in page.results])
+    results = [in_list(row, wanted) for row in page.results]
+    if wanted.status == "all" and (short := [item["id"] for item in results if is_short(item)]):
+        over = over_among(cursor, org, short, moment or datetime.now(UTC), as_of)
+        results = [{**item, "status": "expired"} if item["id"] in over else item for item in results]
+    return replace(page, results=results)
 
 
 items = in_one_state(items_in)
@@ -172,6 +177,12 @@ def _status(status: str, alive: str) -> str:
     if status == "expired":
         return f"(k.status = 'expired' OR (k.status = 'active' AND NOT ({alive})))"
     return f"k.status = {text(status)}"
+
+
+def status_in(cursor: duckdb.DuckDBPyConnection, org: str, as_of: int | None, moment: datetime | None) -> str:
+    """The status of items k at a moment, as the lists tell it (SQL): what is over is expired, said or not."""
+    living = alive(cursor, org, "k", moment or datetime.now(UTC), as_of)
+    return "k.status" if living == "TRUE" else f"if(k.status = 'active' AND NOT ({living}), 'expired', k.status)"
 
 
 def _narrowed(wanted: Wanted) -> list[str]:

@@ -48,7 +48,7 @@ _LIVING = ("active", "proposed")
 VIEWS = f"""
 CREATE VIEW short_memories AS {_lives("valid_to IS NULL", "TRUE")};
 COMMENT ON VIEW short_memories IS 'When each short memory is out of recall, and how many recalls count for it';
-COMMENT ON COLUMN short_memories.expires_at IS 'Its lifetime after its last change or counted recall; of one that is over, when it was';
+COMMENT ON COLUMN short_memories.expires_at IS 'Its lifetime after its last change or counted recall while it lived';
 COMMENT ON COLUMN short_memories.recalls IS 'Different traces, sessions or recalls that served it; three promote it';
 CREATE MACRO short_memories_at(asked) AS TABLE
     {_lives("valid_from <= asked AND (valid_to IS NULL OR valid_to > asked)", "{} <= asked")};
@@ -124,10 +124,11 @@ def next_end(cursor: duckdb.DuckDBPyConnection, org: str, moment: datetime) -> d
 def over_among(
     cursor: duckdb.DuckDBPyConnection, org: str, ids: Sequence[str], moment: datetime, as_of: int | None = None
 ) -> set[str]:
-    """Those of these items that are short memories and over at a moment, as of a position if one is given."""
+    """Those of these items that are active short memories and over at a moment, as of a position if one is given."""
     source = "short_memories" if as_of is None else f"short_memories_at({int(as_of)})"
     at = f"make_timestamptz({_microseconds(moment)})"
     rows = cursor.execute(
-        f"SELECT id FROM {source} WHERE org = ? AND id IN ({among(ids)}) AND expires_at <= {at}", [org]
+        f"SELECT id FROM {source} WHERE org = ? AND id IN ({among(ids)}) AND status = 'active' AND expires_at <= {at}",
+        [org],
     ).fetchall()
     return {item_id for (item_id,) in rows}
