@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -23,6 +24,7 @@ from ledger.events.knowledge import (
 from ledger.events.recall import RecallServed, ServedItem
 from projections.engine import batch
 from projections.engine.batch import fold_batch
+from projections.views.knowledge.lives import over_among
 from tests.examples import tries
 from tests.projections.histories import new_view, rows, saved, state, stored, view_of
 
@@ -236,6 +238,42 @@ def test_a_log_that_is_kept_a_year_earlier_or_later_is_decided_alike(log: list[S
     shifted = [each._replace(stored_ns=each.stored_ns + days * 86_400 * 10**9) for each in log]
     said = "SELECT position, code, reason FROM refused_events ORDER BY position"
     assert rows(view_of(shifted).con, said) == rows(view_of(log).con, said)
+
+
+@given(log=lives())
+@settings(max_examples=tries(40), deadline=None)
+def test_what_is_over_was_over_when_the_node_said_so_whatever_befell_it_since(log: list[StoredEvent]) -> None:
+    later = rows(
+        view_of(log).con,
+        """SELECT s.id FROM short_memories AS s JOIN knowledge_versions AS v USING (org, id)
+            WHERE s.status = 'expired' AND v.change = 'expired' GROUP BY s.id, s.expires_at
+            HAVING s.expires_at > arg_max(v.valid_from_time, v.valid_from)""",
+    )
+    assert later == []
+
+
+def test_what_was_retired_has_the_end_that_it_had_and_a_revision_begins_none() -> None:
+    asked = "SELECT epoch(expires_at)::BIGINT - 1790000000 FROM short_memories"
+    told = (0, mood()), (9, about(KnowledgeRetired())), (20, about(KnowledgeRevised(content="anew")))
+    again = (30, about(KnowledgeRestored()))
+    assert [rows(view_of(at(*(*told, again)[:count])).con, asked) for count in (1, 2, 3, 4)] == [
+        [(LIFE,)], [(LIFE,)], [(LIFE,)], [(30 + LIFE,)]
+    ]  # fmt: skip
+
+
+@given(log=lives())
+@settings(max_examples=tries(20), deadline=None)
+def test_the_lives_as_of_a_position_are_those_of_the_log_up_to_it(log: list[StoredEvent]) -> None:
+    whole, far = view_of(log).con, datetime(2100, 1, 1, tzinfo=UTC)
+    positions = range(1, len(log) + 1)
+    said = [
+        (rows(whole, f"FROM short_memories_at({at}) ORDER BY ALL"), over_among(whole, "default", ["k1"], far, at))
+        for at in positions
+    ]
+    for position, (then, over) in zip(positions, said, strict=True):
+        cut = view_of(log[:position]).con
+        assert rows(cut, "FROM short_memories ORDER BY ALL") == then
+        assert over_among(cut, "default", ["k1"], far) == over == {row[1] for row in then if row[3] == "active"}
 
 
 def test_the_digest_of_a_log_without_memories_says_nothing_of_them() -> None:
