@@ -96,7 +96,7 @@ def remember(ledger: LedgerClient) -> int:
     before = head(ledger)
     ada.revise("fact", scopes=["user:ada"])
     until(lambda: caught_up(ledger) and ada.memories(status="expired")["total"] == 1, "one is over")
-    until(lambda: ada.get("over")["status"] == "expired", "and the node has stated that")
+    until(lambda: ada.history("over")["versions"][-1]["status"] == "expired", "and the node has stated that")
     return before
 
 
