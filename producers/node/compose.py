@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import os
-import signal
 import sys
 import time
 from collections.abc import AsyncIterator, Callable
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AbstractContextManager, AsyncExitStack, asynccontextmanager, nullcontext
 from dataclasses import replace
+from functools import partial
 
 import structlog
 import uvloop
@@ -21,6 +21,7 @@ from ledger.runtime.gc_tuning import collect_seldom, loading
 from ledger.runtime.logs import VARIABLE, log_to_stderr
 from producers.node.address import NodeAddress
 from producers.node.start.foundation import NodeSettings, begin
+from producers.node.start.stopped import SIGNALS, StoppedAtStart, go_on, heard_at_once
 from producers.web.addresses import HOME
 from projections.engine.own_threads import end_without_them
 
@@ -28,7 +29,7 @@ log = structlog.get_logger(__name__)
 
 
 def run(settings: NodeSettings) -> int:
-    """Run a node until SIGTERM or SIGINT; 0 after a clean stop, 1 when it could not start."""
+    """Run a node until SIGTERM or SIGINT; 0 after a clean stop, also amid its start, 1 when it could not start."""
     settings = replace(settings, data=settings.data.resolve())  # what it says of its files holds in every folder
     if settings.log_level is not None:
         os.environ[VARIABLE] = settings.log_level  # inherited by the processes that the node starts
@@ -51,37 +52,58 @@ def run(settings: NodeSettings) -> int:
 async def _run(settings: NodeSettings) -> None:
     began = time.monotonic()
     stopping = asyncio.Event()
+
+    def stop() -> None:
+        if not stopping.is_set():
+            stopping.set()
+            log.info("stopping")
+
     loop = asyncio.get_running_loop()
-    for kind in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(kind, stopping.set)
-    async with node(settings, stopping.is_set) as address:
-        collect_seldom()
-        sys.stdout.write(
-            f"kledger is ready: http://{address.http} · page http://{address.http}{HOME}"
-            f" · nats {address.nats} · data {settings.data}"
-            + (f" · quack port {address.quack}" if address.quack else "")
-            + "\n"
-        )
-        sys.stdout.flush()
-        about: JsonObject = {"http": address.http, "nats": address.nats, "data": str(settings.data)}
-        about |= {"seconds": round(time.monotonic() - began, 3), "version": version(PRODUCT)}
-        log.info("ready", **about, position=address.position)
-        await stopping.wait()
-        log.info("stopping")
+    for kind in SIGNALS:
+        loop.add_signal_handler(kind, stop)
+    try:
+        async with node(settings, stopping.is_set, partial(heard_at_once, stop)) as address:
+            go_on(stopping.is_set)
+            collect_seldom()
+            _say_ready(settings, address, began)
+            await stopping.wait()
+    except (StoppedAtStart, LedgerError) as error:
+        if not stopping.is_set():
+            raise
+        # Ctrl-C in a terminal reaches processes of the node too, so a step may fail of it.
+        log.info("stopped before it was ready", **({"why": error.message} if isinstance(error, LedgerError) else {}))
     log.info("stopped")
 
 
-@asynccontextmanager
-async def node(settings: NodeSettings, ending: Callable[[], bool] = lambda: False) -> AsyncIterator[NodeAddress]:
-    """A running node; once `ending` returns true it restarts no process.
+def _say_ready(settings: NodeSettings, address: NodeAddress, began: float) -> None:
+    sys.stdout.write(
+        f"kledger is ready: http://{address.http} · page http://{address.http}{HOME}"
+        f" · nats {address.nats} · data {settings.data}"
+        + (f" · quack port {address.quack}" if address.quack else "")
+        + "\n"
+    )
+    sys.stdout.flush()
+    about: JsonObject = {"http": address.http, "nats": address.nats, "data": str(settings.data)}
+    about |= {"seconds": round(time.monotonic() - began, 3), "version": version(PRODUCT)}
+    log.info("ready", **about, position=address.position)
 
-    Raises DataDirectoryInUse, NodeMisconfigured, InvalidPayload, BrokerMisconfigured, BrokerUnavailable,
-    VectorProcessGone.
+
+@asynccontextmanager
+async def node(
+    settings: NodeSettings,
+    ending: Callable[[], bool] = lambda: False,
+    heard: Callable[[], AbstractContextManager[None]] = nullcontext,
+) -> AsyncIterator[NodeAddress]:
+    """A running node; once `ending` returns true it restarts no process. `heard` is around what keeps the event loop.
+
+    Raises StoppedAtStart, DataDirectoryInUse, NodeMisconfigured, InvalidPayload, BrokerMisconfigured,
+    BrokerUnavailable, VectorProcessGone.
     """
     started = time.monotonic()
     async with AsyncExitStack() as stack:
         base = await begin(settings, stack, ending)
-        with loading():  # half of a node's modules, while a thread opens the view
+        go_on(ending)
+        with loading(), heard():  # half of a node's modules, while a thread opens the view
             from producers.node.start.assembly import assemble
 
         yield await assemble(base, stack, started, ending)

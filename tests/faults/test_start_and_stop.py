@@ -13,6 +13,7 @@ import pytest
 from kledger.contract.errors import NodeUnreachable
 from tests.journeys.running_node import (
     ENVIRONMENT,
+    STOPS_WITHIN,
     Importing,
     RunningNode,
     alive,
@@ -104,6 +105,40 @@ def test_a_node_ends_well_though_its_broker_has_just_been_killed(tmp_path: Path)
         os.kill(node.broker, signal.SIGKILL)
         assert node.stop() == 0, node.said()
         assert "Traceback" not in node.said()
+
+
+@pytest.mark.parametrize("kind", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("amid", ["broker_ready", "view", "vectors"])
+def test_a_node_that_is_stopped_while_it_starts_says_so_at_once_and_is_never_ready(
+    tmp_path: Path, kind: signal.Signals, amid: str
+) -> None:
+    data, log = tmp_path / "data", tmp_path / "data.log"
+    with log.open("ab") as errors:
+        process = started.start(up(data), stderr=errors)
+    assert process.stdout is not None
+    try:
+        begun = {
+            "broker_ready": lambda: '"broker_ready"' in log.read_text(),
+            "view": lambda: any((data / "views").glob("*.duckdb")),
+            "vectors": lambda: (data / "vectors").is_dir(),
+        }
+        until(begun[amid], f"the start is at {amid}", instead=log)
+        process.send_signal(kind)
+        until(lambda: '"stopping"' in log.read_text(), "the node says that it stops", instead=log)
+        assert process.wait(STOPS_WITHIN) == 0, log.read_text()
+        assert process.stdout.read() == ""  # it has not said that it is ready
+    finally:
+        if process.poll() is None:
+            process.kill()
+        process.stdout.close()
+    said = log.read_text()
+    assert [json.loads(line)["event"] for line in said.splitlines()].count("stopping") == 1
+    assert '"ready"' not in said
+    assert "Traceback" not in said
+    assert not list((data / "broker").glob("*.pid"))
+    with running(data) as node, node.client() as ledger:
+        ledger.save("Close the shutters", "At dusk.", ["plan"], scopes=["public"])
+        caught_up(ledger)
 
 
 def test_a_stop_amid_an_import_answers_what_is_under_way_and_loses_nothing(tmp_path: Path) -> None:

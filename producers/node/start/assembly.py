@@ -38,6 +38,7 @@ from producers.node.sessions import keep_in_time, open_sessions
 from producers.node.sizes import NodeSizes
 from producers.node.start.foundation import Foundation, NodeSettings
 from producers.node.start.serving import serving
+from producers.node.start.stopped import go_on, unless
 from producers.node.status import NodeStatus
 from producers.operations.desk import Desk
 from producers.operations.gathered_recalls import GatheringLedger
@@ -62,21 +63,24 @@ _LOG_EVERY_SECONDS = 2.0
 
 
 async def assemble(base: Foundation, stack: AsyncExitStack, started: float, ending: Callable[[], bool]) -> NodeAddress:
-    """Start what stands on the foundation; `stack` stops it. Returns once the node is ready, or `ending` is true.
+    """Start what stands on the foundation; `stack` stops it. Returns once the node is ready.
 
-    `started` is the start on the monotonic clock. Raises InvalidPayload, NodeMisconfigured, BrokerMisconfigured,
-    BrokerUnavailable, VectorProcessGone.
+    `started` is the start on the monotonic clock. Raises StoppedAtStart once `ending` is true, InvalidPayload,
+    NodeMisconfigured, BrokerMisconfigured, BrokerUnavailable, VectorProcessGone.
     """
+    go_on(ending)
     settings, access, ledger, keyring = base.settings, base.access, base.ledger, base.keyring
     opened, refolded = await base.opening
     view = View(opened)
     stack.callback(view.close)
+    go_on(ending)
     holding = HoldingBack()
     sessions = await open_sessions(
         access, base.vault, keyring, holding, base.environment.sessions, settings.replicas, stack
     )
     notary = await create_notary(ledger, settings.data, settings.checkpoint_hook)
     stack.push_async_callback(notary.close)
+    go_on(ending)
     archiving = Archiving(access, settings.data, notary, base.environment.segment_events, base.master)
 
     stack.callback(lambda: base.files.stop_serving(view.instance))
@@ -86,6 +90,7 @@ async def assemble(base: Foundation, stack: AsyncExitStack, started: float, endi
     stack.callback(projector.close)
     stack.callback(keyring.close)
     may_write = await writes_vectors(settings.roles, settings.qdrant, access, settings.replicas, stack)
+    go_on(ending)
     feed = VectorFeed(view, await _vector_settings(settings, access), settings.org, may_write=may_write)
     feed.ending, feed.spare = ending, base.spare
     if refolded:
@@ -125,6 +130,7 @@ async def assemble(base: Foundation, stack: AsyncExitStack, started: float, endi
         keyring.when_forgotten(desk.rewriter.forget)
     if feed.settings.embedding is not None:
         desk.collected = [*desk.collected, EmbeddingMetrics(feed.backlog.state)]
+    go_on(ending)
     projector.folded = of_folding(desk.tally)
     loops: dict[str, Callable[[], Awaitable[None]]] = {
         "projector": projector.run,
@@ -140,8 +146,9 @@ async def assemble(base: Foundation, stack: AsyncExitStack, started: float, endi
     consumer = create_consumer(access, loops, operator.status, version(PRODUCT), org=settings.org, reactors=reactors)
     limits, local = base.environment.limits, base.sock.getsockname()[0] in LOOPBACK
     app = create_app(desk, on_loopback=local, tokens=base.tokens, limits=limits)  # 0.3 s, beside the start of the feed
-    await feed.start()
+    await unless(ending, feed.start())
     await stack.enter_async_context(consumer)
+    go_on(ending)
     address = await stack.enter_async_context(serving(app, base.sock, limits, app.state.pages.close))
     await _until_ready(operator, ending)
     quack = base.files.address
@@ -167,11 +174,8 @@ def _desk(
 async def _until_ready(operator: Operator, ending: Callable[[], bool]) -> None:
     """Return once the views have the head of the log at the start, or the projector cannot get there."""
     logged_at = time.monotonic()
-    while (
-        not ending()
-        and (waits_for := (await operator.health()).waits_for)
-        and operator.rebuilds.projector.trouble is None
-    ):
+    while (waits_for := (await operator.health()).waits_for) and operator.rebuilds.projector.trouble is None:
+        go_on(ending)
         if time.monotonic() - logged_at > _LOG_EVERY_SECONDS:
             log.info("not ready yet", waits_for=waits_for)
             logged_at = time.monotonic()

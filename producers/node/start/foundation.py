@@ -37,6 +37,7 @@ from producers.node.otel import traced
 from producers.node.roles import ALL_ROLES
 from producers.node.start.environment import NodeEnvironment
 from producers.node.start.opened_view import open_parked, opened_as_decided
+from producers.node.start.stopped import go_on, unless
 from projections.engine.view import Instance
 from projections.live.view_file import LiveFiles
 from projections.vectors.client import spare_process
@@ -82,7 +83,8 @@ class Foundation:
 async def begin(settings: NodeSettings, stack: AsyncExitStack, ending: Callable[[], bool]) -> Foundation:
     """Begin all of it; `stack` ends it.
 
-    Raises DataDirectoryInUse, NodeMisconfigured, InvalidPayload, BrokerMisconfigured, BrokerUnavailable.
+    Raises StoppedAtStart once `ending` is true, DataDirectoryInUse, NodeMisconfigured, InvalidPayload,
+    BrokerMisconfigured, BrokerUnavailable.
     """
     host, port = host_and_port(settings.http)
     environment = NodeEnvironment()
@@ -93,6 +95,7 @@ async def begin(settings: NodeSettings, stack: AsyncExitStack, ending: Callable[
     stack.enter_context(traced(version(PRODUCT)))
     spare = await stack.enter_async_context(spare_process())  # it loads while the broker and the view begin
     access, broker_trouble = await _broker(settings, stack, ending)
+    go_on(ending)
     await ensure_stream(access, replicas=settings.replicas)
     await ensure_keys_bucket(access, replicas=settings.replicas)
     master = await _master_key(access, settings.data)
@@ -102,10 +105,12 @@ async def begin(settings: NodeSettings, stack: AsyncExitStack, ending: Callable[
     ledger = await JetStreamLedger.connect(access, role="node", name="kledger-node")
     ledger.hindered = broker_trouble
     stack.push_async_callback(ledger.close)
+    go_on(ending)
     head = (await ledger.head()).position
     await vault.bound(head)
     parked = await open_parked(access, replicas=settings.replicas)
     stack.push_async_callback(parked.close)
+    go_on(ending)
     files = LiveFiles(settings.data / "views", settings.quack, analysts_of(tokens), keyring, environment.recall_days)
     opening = asyncio.create_task(opened_as_decided(files, ledger, parked), name="view-opening")
     stack.push_async_callback(_end, opening)
@@ -143,7 +148,7 @@ async def _broker(
         return access, lambda: None
     server = EmbeddedServer(settings.data / "broker")
     server.ending = ending
-    access = await server.start()
+    access = await unless(ending, server.start())
     stack.push_async_callback(server.stop)
     return access, lambda: server.trouble
 
