@@ -6,6 +6,7 @@ The commands and their options are read from the command line itself, so that a 
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Literal, get_args, get_origin
@@ -233,6 +234,44 @@ def test_a_configuration_with_a_publisher_that_is_none_makes_nothing(tmp_path: P
 def test_a_token_is_not_taken_back_from_a_directory_that_was_mistyped(tmp_path: Path) -> None:
     ran = CliRunner().invoke(app, ["token", "revoke", "t-1", "--data", str(tmp_path / "dta")])
     assert (ran.exit_code, list(tmp_path.iterdir())) == (1, [])
+
+
+GROUPS = [command for command in typer.main.get_command(app).commands.values() if hasattr(command, "commands")]
+SHARED_WORDS = sorted(
+    word for word, groups in Counter(word for group in GROUPS for word in group.commands).items() if groups > 1
+)
+"""What several groups have a command of, which a command without any is given too."""
+
+
+@pytest.mark.parametrize("word", [*SHARED_WORDS, "check", "create", "status", "help"])
+def test_a_word_that_is_a_command_elsewhere_makes_no_directory(
+    node: ScriptedNode, word: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`kledger backup list` made a backup into a directory of that name, as `token list` invites it."""
+    monkeypatch.chdir(tmp_path)
+    told = 0
+    for name, parameter in PATHS:
+        if parameter.param_type_name == "argument" and is_directory(parameter):
+            ran = CliRunner().invoke(app, [*line(name, {parameter.name or "": word})])
+            assert (ran.exit_code, list(tmp_path.iterdir())) in [(1, []), (2, [])], (name, ran.output)
+            assert not node.asked, name
+            told += f"./{word}" in ran.stderr
+    assert told == 3  # backup, export-tree, nats-config
+
+
+def test_a_directory_with_the_name_of_a_command_is_taken_where_it_is_there_or_written_as_one(
+    node: ScriptedNode, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert "./list" in CliRunner().invoke(app, ["export-tree", "list"]).stderr
+    assert not node.asked
+    assert "./list" not in CliRunner().invoke(app, ["export-tree", "./list"]).stderr
+    assert node.asked
+    (tmp_path / "show").mkdir()
+    assert "./show" not in CliRunner().invoke(app, ["export-tree", "show"]).stderr
+    said = CliRunner().invoke(app, ["backup", "list"]).stderr
+    assert "kledger backup --check DIR" in said
+    assert "kledger restore-backup DIR" in said
 
 
 def test_an_export_without_a_node_makes_no_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,6 +15,7 @@ from producers.cli import entry
 from producers.cli.command_files import CommandsOfFiles
 from producers.cli.main import app
 from producers.cli.screen import counted
+from producers.cli.usage import other_names
 from tests.doors.scripted_node import ScriptedNode, commanded_node
 from tests.doors.test_cli_knowledge import CHANGED, ITEM, SAVED, kledger
 from tests.doors.test_cli_paths import COMMANDS, line
@@ -215,12 +216,51 @@ def test_an_option_at_the_wrong_place_is_told_where_it_belongs(typed: str, said:
         ("search x --top-k 0", "Invalid value for '--top-k': has to be at least 1"),
         ("sql x --format xml", "Invalid value for '--format': 'xml' is not one of 'table',"),
         ("serach x", "No such command 'serach'. Did you mean 'search'"),
+        ("frget user:ann", "No such command 'frget'. Did you mean 'forget'?"),
+        ("get k-1", "No such command 'get'. Here it is kledger show."),
+        ("serve", "No such command 'serve'. Here it is kledger up."),
+        ("stop", "Here it is Ctrl-C in the terminal where kledger up runs."),
+        ("memory delete k-1", "Here it is kledger retire, which kledger restore takes back."),
+        ("memory add text", "No such command 'add'. Here it is kledger memory save."),
+        ("document ingest f", "Here it is kledger ingest."),
+        ("token delete t", "Here it is kledger token revoke."),
+        ("search x --limit 3", "No such option: --limit. Here it is --top-k."),
+        ("list --top-k 3", "No such option: --top-k. Here it is --limit."),
     ],
 )
 def test_a_mistyped_command_is_told_all_that_is_missing_and_what_to_write(typed: str, said: str) -> None:
     ran = kledger(*typed.split())
     assert (ran.exit_code, ran.stdout) == (2, "")
     assert said in " ".join(ran.stderr.split())
+
+
+def test_each_command_that_another_name_stands_for_is_there_and_the_name_is_none() -> None:
+    root = CommandsOfFiles(name="kledger")
+    for group, names in other_names.COMMANDS.items():
+        within = root.commands[group].commands if group else root.commands
+        for name, said in names.items():
+            assert name not in within, (group, name)
+            for command in re.findall(r"kledger ((?:[a-z-]+ ?)+)", said):
+                at: Any = root
+                for word in command.split():
+                    if not hasattr(at, "commands") or (at is not root and word not in at.commands):
+                        break  # the sentence goes on
+                    at = at.commands[word]
+                assert at is not root, (name, said)
+    own = {option for command in COMMANDS.values() for each in command.params for option in each.opts}
+    assert {option for options in other_names.OPTIONS.values() for option in options} <= own
+
+
+def test_what_nothing_takes_back_is_suggested_for_a_slip_of_it_alone() -> None:
+    """`get` was answered with `forget`, which destroys a person's key."""
+    commands = [*CommandsOfFiles(name="kledger").commands]
+    words = {*commands, *(name for names in other_names.COMMANDS.values() for name in names)} - {"forget"}
+    for word in words | {"for", "target", "gets", "forward", "format"}:
+        assert "forget" not in other_names.nearest(word, commands), word
+        if word not in commands:
+            assert "Did you mean 'forget'" not in kledger(word).stderr
+    for slip in ("forgt", "froget", "forgett", "foget"):
+        assert "forget" in other_names.nearest(slip, commands), slip
 
 
 def test_no_refusal_of_a_value_quotes_the_library_that_checks_it() -> None:

@@ -25,6 +25,7 @@ from producers.cli.progress import Bar, bar
 from producers.cli.screen import counted, facts, plain, with_paths, words
 from producers.cli.session import AUDIT, Answer, Session, as_operator
 from producers.cli.usage.errors import one_of
+from producers.cli.usage.made_directory import made_directory
 
 if TYPE_CHECKING:  # their imports take a good part of the time of `kledger --help`
     from ledger.backup.restoring import Restored
@@ -64,6 +65,10 @@ def backup(
         return _check(directory, key)
     if key is not None:
         raise typer.BadParameter("the key is for --check", param_hint="--key")
+    made_directory(
+        directory,
+        "kledger backup --check DIR reads a backup, kledger restore-backup DIR brings one back",
+    )
     into = directory if is_in_store(directory) else str(Path(directory).absolute())
     outcome = admin.run_job(session, "backup", into=into)
     counts = (

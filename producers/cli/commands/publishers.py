@@ -12,10 +12,11 @@ from rich.console import Group
 from producers.cli.on_files import answering
 from producers.cli.screen import exact, facts, words
 from producers.cli.session import NODE, Answer, AsJson
+from producers.cli.usage.made_directory import made_directory
 
 
 def nats_config(
-    directory: Annotated[Path, typer.Argument(metavar="DIR", help="Where to write it, readable by you alone.")],
+    directory: Annotated[str, typer.Argument(metavar="DIR", help="Where to write it, readable by you alone.")],
     publisher: Annotated[
         list[str] | None, typer.Option(metavar="KIND:ID", help="Who may publish as itself; as often as needed.")
     ] = None,
@@ -32,8 +33,9 @@ def nats_config(
     """
     from ledger.broker.publisher_config import write_nats_config
 
+    into = Path(made_directory(directory))
     with answering(as_json) as session:
-        written = write_nats_config(directory, publisher or (), remove or (), org=org, listen=listen)
+        written = write_nats_config(into, publisher or (), remove or (), org=org, listen=listen)
         rows: list[tuple[str, object]] = []
         for one in written.publishers:
             rows += [("publisher", words(one.actor, "bold")), ("user", one.user)]

@@ -13,6 +13,7 @@ from producers.cli.commands.importing import held_hint
 from producers.cli.progress import SEARCHABLE_WITHIN, Wait, bar, until_searchable
 from producers.cli.screen import counted, facts, plain, table
 from producers.cli.session import KNOWLEDGE, Answer, Session, as_caller
+from producers.cli.usage.made_directory import made_directory
 
 SHOWN = 20
 _MEANING = {
@@ -26,7 +27,7 @@ _MEANING = {
 
 def export(
     session: Session,
-    directory: Annotated[Path, typer.Argument(metavar="DIR", help="An empty directory, or an earlier export.")],
+    directory: Annotated[str, typer.Argument(metavar="DIR", help="An empty directory, or an earlier export.")],
 ) -> Answer:
     """Write what the caller sees into DIR: global/, agents/, users/, shared/, retired.json and manifest.json.
 
@@ -34,11 +35,12 @@ def export(
     """
     from producers.tree.writing import export_tree, not_held
 
+    into = Path(made_directory(directory))
     with bar("export", None) as shown:
-        written = export_tree(session.ledger, directory, user=session.caller.get("user"), progress=shown.at)
+        written = export_tree(session.ledger, into, user=session.caller.get("user"), progress=shown.at)
     missing = not_held(written)
     document = {
-        "directory": str(directory.absolute()),
+        "directory": str(into.absolute()),
         "items": written.items,
         "files": dict(sorted(written.files.items())),
         "not_held": missing,

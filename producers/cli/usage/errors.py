@@ -13,12 +13,13 @@ import typer
 
 from producers.cli.encoding import in_encoding, plain
 from producers.cli.usage.misplaced import place_of
+from producers.cli.usage.other_names import no_such_command, other_option
 
 F = TypeVar("F", bound=Callable[..., Any])
 _NEEDS = "needs_one_of"
 _UsageError: Any = typer.BadParameter.__base__
 _TOO_MUCH = "Got unexpected extra argument(s) ("
-_NO_HELP = "No such command 'help'."
+_NO_HELP = "No such command 'help'"
 
 
 def one_of(said: str, *names: str) -> Callable[[F], F]:
@@ -66,6 +67,8 @@ def _tell(root: Any, error: Any, typed: Sequence[str]) -> None:
     if option and hasattr(error, "possibilities"):
         if said := place_of(root, error.ctx, option, typed):
             error.message, error.possibilities = said, None
+        elif here := other_option(error.ctx, option):
+            error.message, error.possibilities = f"No such option: {option}. Here it is {here}.", None
     elif hasattr(error, "param_type"):  # something required is missing
         missing = _missing(error.ctx, error.param, typed)
         if len(missing) > 1:
@@ -74,6 +77,8 @@ def _tell(root: Any, error: Any, typed: Sequence[str]) -> None:
         error.message = _too_much(error.ctx, error.message.removeprefix(_TOO_MUCH).removesuffix(")"))
     elif error.message.startswith(_NO_HELP):
         error.message = "The help is an option: kledger -h, or of a command: kledger COMMAND -h."
+    elif said := no_such_command(error.ctx, error.message):
+        error.message = said
     elif (cause := error.__cause__) is not None and hasattr(cause, "errors"):  # a value that pydantic refused
         error.message = _refused(cause)
 
