@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import sys
 
-from producers.cli.interrupted import INTERRUPTED, STOPPED
+from producers.cli.interrupted import INTERRUPTED, STOPPED, from_the_start
 
 _OURS = ("kledger", "ledger", "projections", "consumers", "producers")
 
 
 def main() -> None:
     """Run the command; Ctrl-C ends it with one line, also before it has begun and as it ends."""
+    from_the_start()
     try:
         _main()
     except KeyboardInterrupt:

@@ -15,7 +15,7 @@ from typing import Any
 
 import structlog
 
-from kledger.contract.errors import LedgerError, ServiceFailed, UnknownReference
+from kledger.contract.errors import LedgerError, NodeUnreachable, ServiceFailed, UnknownReference
 from kledger.contract.words import JobKind
 from ledger.broker.subprocess_job import Progress
 from ledger.event import JsonObject
@@ -87,9 +87,10 @@ async def run_job(job: Job, work: Work) -> None:
         about = {} if job.kind == "forget" else {"error": error.message}  # the message names the person
         _log_end(job, began, "failed", code=error.code, **about)
     except asyncio.CancelledError:
-        job.error = {"code": ServiceFailed.code, "message": "the node stopped", "details": {}}
+        message = f"the node stopped before its {job.kind} was done: order it again once a node runs"
+        job.error = {"code": NodeUnreachable.code, "message": message, "details": {}}
         job.state = "failed"
-        _log_end(job, began, "failed", code=ServiceFailed.code, error="the node stopped")
+        _log_end(job, began, "stopped", why="the node stops")  # as it was told to: nothing failed
         raise
     except Exception as error:
         log.exception(f"{job.kind} failed", job=job.id)
@@ -100,5 +101,5 @@ async def run_job(job: Job, work: Work) -> None:
 
 
 def _log_end(job: Job, began: float, how: str, **about: Any) -> None:
-    line = log.info if how == "done" else log.error
+    line = log.info if how in ("done", "stopped") else log.error
     line(f"{job.kind} {how}", job=job.id, seconds=round(time.monotonic() - began, 3), **about)

@@ -236,7 +236,8 @@ def test_a_token_is_not_taken_back_from_a_directory_that_was_mistyped(tmp_path: 
     assert (ran.exit_code, list(tmp_path.iterdir())) == (1, [])
 
 
-GROUPS = [command for command in typer.main.get_command(app).commands.values() if hasattr(command, "commands")]
+ROOT: Any = typer.main.get_command(app)
+GROUPS = [command for command in ROOT.commands.values() if hasattr(command, "commands")]
 SHARED_WORDS = sorted(
     word for word, groups in Counter(word for group in GROUPS for word in group.commands).items() if groups > 1
 )

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -19,6 +21,8 @@ from producers.cli.usage import other_names
 from tests.doors.scripted_node import ScriptedNode, commanded_node
 from tests.doors.test_cli_knowledge import CHANGED, ITEM, SAVED, kledger
 from tests.doors.test_cli_paths import COMMANDS, line
+from tests.patience import PATIENCE
+from tests.processes.started import ENVIRONMENT, ROOT
 
 
 @pytest.fixture
@@ -237,11 +241,12 @@ def test_a_mistyped_command_is_told_all_that_is_missing_and_what_to_write(typed:
 def test_each_command_that_another_name_stands_for_is_there_and_the_name_is_none() -> None:
     root = CommandsOfFiles(name="kledger")
     for group, names in other_names.COMMANDS.items():
-        within = root.commands[group].commands if group else root.commands
+        at: Any = root.commands[group] if group else root
+        within = at.commands
         for name, said in names.items():
             assert name not in within, (group, name)
             for command in re.findall(r"kledger ((?:[a-z-]+ ?)+)", said):
-                at: Any = root
+                at = root
                 for word in command.split():
                     if not hasattr(at, "commands") or (at is not root and word not in at.commands):
                         break  # the sentence goes on
@@ -298,6 +303,41 @@ def test_ctrl_c_before_a_command_has_begun_is_one_line_too(
         entry.main()
     assert ended.value.code == 130
     assert capsys.readouterr().err.strip() == "kledger: stopped by Ctrl-C"
+
+
+INTERRUPTED_AT = """
+import atexit, os, signal, sys
+from producers.cli.entry import main
+
+left = int(sys.argv.pop(1))
+
+class Finder:
+    def find_spec(self, *_):
+        global left
+        left -= 1
+        if left == 0:
+            os.kill(os.getpid(), signal.SIGINT)
+
+if left:
+    sys.meta_path.insert(0, Finder())
+else:
+    atexit.register(os.kill, os.getpid(), signal.SIGINT)
+main()
+"""
+"""A command that is sent Ctrl-C as it looks for the n-th module, or, for 0, as Python leaves."""
+UNREACHABLE = {**ENVIRONMENT, "KLEDGER_URL": "http://127.0.0.1:1"}
+
+
+@pytest.mark.parametrize("at", [0, 1, 2, 5, 20, 60, 100, 150, 220])
+def test_ctrl_c_at_any_moment_of_a_command_is_one_line_and_no_traceback(at: int) -> None:
+    """It was a traceback, or the code without a word, while modules were loaded."""
+    ran = subprocess.run(
+        [sys.executable, "-c", INTERRUPTED_AT, str(at), "search", "x"],
+        capture_output=True, text=True, timeout=PATIENCE, check=False, cwd=ROOT, env=UNREACHABLE,
+    )  # fmt: skip
+    said = ran.stderr.splitlines()
+    assert (ran.returncode, said[-1]) == (130, "kledger: stopped by Ctrl-C"), ran.stderr
+    assert len(said) == (3 if at == 0 else 2), ran.stderr  # at the end it has told its error before
 
 
 def test_what_a_command_asks_for_once_it_has_the_rest_is_told_with_the_rest(

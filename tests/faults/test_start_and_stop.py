@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import signal
@@ -9,8 +10,10 @@ import socket
 from pathlib import Path
 
 import pytest
+import structlog.testing
 
 from kledger.contract.errors import NodeUnreachable
+from producers.node.jobs import Jobs
 from tests.journeys.running_node import (
     ENVIRONMENT,
     STOPS_WITHIN,
@@ -173,3 +176,24 @@ def test_a_stop_amid_an_import_answers_what_is_under_way_and_loses_nothing(tmp_p
         assert_kept_once(ledger, importing.acknowledged)
         assert ledger.save_many(importing.payloads)["refused"] == 0
         assert result_of(ledger, "verify")["equal"] is True
+
+
+async def test_a_job_that_runs_as_the_node_stops_is_no_internal_error() -> None:
+    jobs, forever = Jobs(), asyncio.Event()
+
+    async def work(_: object) -> dict[str, object]:
+        await forever.wait()
+        return {}
+
+    with structlog.testing.capture_logs() as logged:
+        job = jobs.start("verify", work)
+        await asyncio.sleep(0)
+        await jobs.close()
+    assert job.state == "failed"  # who waits for it is told what to do
+    assert job.error is not None
+    assert job.error["code"] == "node_unreachable"
+    assert "order it again" in job.error["message"]
+    assert [(line["event"], line["log_level"]) for line in logged] == [
+        ("verify began", "info"),
+        ("verify stopped", "info"),
+    ]

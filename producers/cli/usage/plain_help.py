@@ -14,6 +14,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from producers.cli.encoding import in_encoding
+from producers.cli.interrupted import cleaned_up
 from producers.cli.usage.placeholders import usage_of
 
 WIDEST = 100
@@ -31,6 +32,11 @@ class Command(TyperCommand):
     def get_help(self, ctx: Any) -> str:
         """The help in the encoding of the terminal: typer would write UTF-8 to an ASCII one."""
         return in_encoding(super().get_help(ctx), sys.stdout.encoding)
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run it; from here on Ctrl-C is an exception."""
+        with cleaned_up():
+            return super().invoke(ctx)
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
         """What follows the name of the command in the line that shows how to write it."""
