@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import sys
 
 # Escape sequences and other controls, which a terminal obeys; marks that show a line in another order than it has.
@@ -19,7 +20,12 @@ _IN_JSON = {code: f"\\u{code:04x}" for code in _STEERING if code >= 0x7F}
 
 
 def plain(value: object) -> str:
-    """A value as text, with `\\x1b` and `\\u202e` for such characters, as a terminal without them shows any other."""
+    """A value as text, with `\\x1b` and `\\u202e` for such characters, as a terminal without them shows any other.
+
+    A list or an object is JSON, which who asks can read and paste, and not what Python writes for it.
+    """
+    if isinstance(value, dict | list | tuple):
+        value = json.dumps(value, ensure_ascii=False, default=str)
     return str(value).translate(_ESCAPES)
 
 

@@ -24,6 +24,8 @@ _READ = 16
 """Columns: the least width at which wrapped text is readable."""
 _FOLDED = 12
 """Columns: the least width of a column of a table whose longest word is longer."""
+_DIGITS = 6
+"""Of a fraction: one with more was calculated, and is no number that anybody wrote."""
 _BETWEEN = 3  # columns that the frame of a table takes beside each of its columns
 _MOMENT = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d\S*")
 
@@ -116,15 +118,34 @@ def _least(column: Column) -> int:
     return min(max(cell_len(word) for cell in cells for word in (cell.split() or [""])), _FOLDED)
 
 
+def is_of_ids(heading: str) -> bool:
+    """Whether a column holds ids, which are to be copied."""
+    return heading.lower() == "id" or heading.lower().endswith(("_id", " id"))
+
+
+def cell(value: object) -> str:
+    """A value of a query in a table for people: a long fraction with three digits, which a file has whole."""
+    if value is None or isinstance(value, bool):
+        return {None: "NULL", True: "true", False: "false"}[value]
+    return _rounded(value) if isinstance(value, float) else plain(value)
+
+
+def _rounded(value: float) -> str:
+    text = str(value)
+    if len(text.partition(".")[2]) <= _DIGITS:
+        return text
+    return f"{value:.3g}" if "e" in text or abs(value) < 1 / 1000 else f"{value:.3f}"
+
+
 def table(*headings: str, right: Iterable[str] = (), whole: Iterable[str] = ()) -> Table:
-    """An empty table; columns in `right` are aligned right, those in `whole` (ids) are never cut."""
+    """An empty table; columns in `right` are aligned right, those of ids and those in `whole` are never cut."""
     new = _Table(box=box.SIMPLE_HEAD, header_style="bold", pad_edge=False)
     for heading in headings:
         new.add_column(
             heading,
             justify="right" if heading in set(right) else "left",
             overflow="fold",
-            no_wrap=heading in set(whole),
+            no_wrap=heading in set(whole) or is_of_ids(heading),
         )
     return new
 
@@ -173,7 +194,7 @@ class Result:
         """The least readable width of a column, padding included."""
         values = [self._columns[column], *(row[column] for row in self._rows)]
         longest = max(cell_len(line) for value in values for line in (value.splitlines() or [""]))
-        whole = any(_MOMENT.fullmatch(value) for value in values)
+        whole = is_of_ids(self._columns[column]) or any(_MOMENT.fullmatch(value) for value in values)
         return (longest if whole else min(longest, _READ)) + 2
 
 

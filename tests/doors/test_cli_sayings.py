@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
@@ -204,6 +205,8 @@ def test_an_option_at_the_wrong_place_is_told_where_it_belongs(typed: str, said:
         ("save", "Missing: --content, --types."),
         ("save --types tool", "Missing option '--content'."),
         ("resource save", "Missing: ID, --title."),
+        ("session append s ''", "Invalid value for CONTENT: the text is empty: say what was said"),
+        ("session append s", "give a text or --file, and not both"),
         ("repair", "Missing: --from, --data or --nats."),
         ("repair --data d", "Missing option '--from'."),
         ("repair --from b", "Invalid value: give either --data DIR or --nats URL"),
@@ -233,7 +236,7 @@ def test_an_option_at_the_wrong_place_is_told_where_it_belongs(typed: str, said:
     ],
 )
 def test_a_mistyped_command_is_told_all_that_is_missing_and_what_to_write(typed: str, said: str) -> None:
-    ran = kledger(*typed.split())
+    ran = kledger(*shlex.split(typed))
     assert (ran.exit_code, ran.stdout) == (2, "")
     assert said in " ".join(ran.stderr.split())
 

@@ -18,6 +18,7 @@ from typer.testing import CliRunner, Result
 
 from producers.access.tokens import TOKEN
 from producers.cli.advice import advised
+from producers.cli.encoding import plain
 from producers.cli.main import app
 from producers.cli.usage.examples import HEAD
 from tests.doors.scripted_node import ScriptedNode, commanded_node
@@ -273,3 +274,52 @@ def test_what_a_bulk_says_of_an_item_names_the_options_of_the_command(node: Scri
     shown = " ".join(kledger("bulk", "retire", "k").stdout.split())
     assert "k: no item k: check the id and for whom you ask (--user, --agent" in shown
     assert "headers" not in shown
+
+
+@pytest.mark.parametrize("columns", [60, 80, 120])
+def test_an_id_of_a_query_stands_on_one_line_of_any_screen(
+    node: ScriptedNode, monkeypatch: pytest.MonkeyPatch, columns: int
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(columns))
+    row = ["knowledge-20260305-a1b2c3d4e5f6", "event-0d9c7a52-11f0-4d2b-9f0e-7f6a", "word " * 30]
+    table = {"columns": ["id", "event_id", "task"], "types": ["VARCHAR"] * 3, "rows": [row], "truncated": False}
+    node.says("POST /api/admin/sql", {**table, "position": 9})
+    shown = kledger("sql", "SELECT 1").stdout
+    assert row[0] in shown
+    assert row[1] in shown
+
+
+def test_a_query_shows_long_fractions_short_and_lists_as_json_and_a_file_has_them_whole(
+    node: ScriptedNode, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
+    values = [2 / 3, 0.25, 1e-9 / 3, 3.0, 52.520008, True, None, ["a", "b"], {"mood": "可以"}]
+    table = {"columns": [f"c{number}" for number in range(len(values))], "types": ["DOUBLE"] * 5 + ["JSON"] * 4}
+    node.says("POST /api/admin/sql", {**table, "rows": [values], "truncated": False, "position": 9})
+    shown = kledger("sql", "SELECT 1").stdout.split()
+    for said in ("0.667", "0.25", "3.33e-10", "3.0", "52.520008", "true", "NULL", '["a",', '"b"]', '{"mood":'):
+        assert said in shown, (said, shown)
+    for form in ("csv", "json"):
+        assert str(2 / 3) in kledger("sql", "SELECT 1", "--format", form).stdout
+
+
+def test_a_call_of_a_tool_is_shown_as_a_call_and_nothing_in_the_form_of_python(node: ScriptedNode) -> None:
+    calls = [
+        {"id": "c-1", "name": "read_log", "arguments": {"of": "api"}},
+        {"id": "c-2", "type": "function", "function": {"name": "deploy", "arguments": '{"to": "prod"}'}},
+        {"id": "c-3", "what": None},
+    ]
+    message = {"id": "m-1", "role": "assistant", "content": "I look.", "tool_calls": calls}
+    page = {"messages": [message], "count": 1, "total": 1, "next": None}
+    node.says("GET /api/sessions/s/messages", page)
+    shown = kledger("session", "messages", "s").stdout
+    assert 'calls read_log({"of": "api"})' in shown
+    assert 'calls deploy({"to": "prod"})' in shown
+    assert 'calls {"id": "c-3", "what": null}' in shown
+    assert "{'" not in shown
+
+
+def test_whatever_is_shown_of_a_list_or_an_object_is_json() -> None:
+    """The sibling of a defect: what a command hands to the screen as it came from the node."""
+    assert plain(["a", {"b": None}]) == '["a", {"b": null}]'
+    assert plain({"of": "\x1b[31m"}) == '{"of": "\\u001b[31m"}'

@@ -18,7 +18,7 @@ from producers.cli.encoding import plain_json
 from producers.cli.progress import bar
 from producers.cli.query_files import Format, format_of
 from producers.cli.result_files import Force, check_file, is_stdout, is_terminal, put
-from producers.cli.screen import Result, equality, exact, facts, plain, short_time, table, with_paths, words
+from producers.cli.screen import Result, cell, equality, exact, facts, plain, short_time, table, with_paths, words
 from producers.cli.session import AUDIT, NODE, WRITTEN, Answer, Session, as_operator
 from producers.operations.admin.table_files import FileForm, encoded, is_number
 
@@ -235,7 +235,7 @@ def sql(
         sys.stdout.buffer.flush()
         return Answer(None, WRITTEN)
     numbers = [name for name, kind in zip(result["columns"], result["types"], strict=True) if is_number(kind)]
-    values = [["NULL" if value is None else plain(value) for value in row] for row in result["rows"]]
+    values = [[cell(value) for value in row] for row in result["rows"]]
     rows = Result(result["columns"], values, numbers)
     count = f"{len(result['rows'])} row" + ("" if len(result["rows"]) == 1 else "s")
     cut = "; the node left the rest out: add a LIMIT or attach" if result["truncated"] else ""

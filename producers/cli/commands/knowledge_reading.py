@@ -273,7 +273,7 @@ def _evaluation(evaluation: Eval) -> tuple[str, str]:
 
 
 def _joined(value: object) -> str:
-    return " ".join(map(str, value)) if isinstance(value, list) else str(value)
+    return " ".join(map(plain, value)) if isinstance(value, list) else plain(value)
 
 
 app = typer.Typer()

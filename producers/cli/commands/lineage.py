@@ -96,7 +96,7 @@ def _line(event: LineageEvent, ref: str) -> Text:
     verb = event["event_type"].partition(".")[2].replace("_", " ")
     subject = "" if event["entity_id"] == ref else f"{event['entity']} {event['entity_id']} "
     verdict = f" {event['verdict']}" if verb == "rated" else f" {event['score']}" if "score" in event else ""
-    case = "; ".join(str(value) for value in event.get("case", {}).values())
+    case = "; ".join(plain(value) for value in event.get("case", {}).values())
     where = [
         f"{kind}:{name}" for kind, name in (("trace", event["trace_id"]), ("message", event["message_id"])) if name
     ]

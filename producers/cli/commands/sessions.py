@@ -24,7 +24,7 @@ Role = Literal["system", "developer", "user", "assistant", "tool"]
 def append(
     session: Session,
     session_id: SessionId,
-    content: Annotated[str, typer.Argument(help="What is said; - for stdin.")] = "",
+    content: Annotated[str | None, typer.Argument(help="What is said; - for stdin.")] = None,
     role: Annotated[Role, typer.Option(help="Who says it.")] = "user",
     message_id: Annotated[str | None, typer.Option("--id", help="The message's id; else a random one.")] = None,
     file: Annotated[
@@ -37,12 +37,14 @@ def append(
 
     Example: kledger session append sess-1 "How do I roll back?" --user ann
     """
-    if (file is None) == (content == ""):
+    if (file is None) == (content is None):
         raise typer.BadParameter("give a text or --file, and not both", param_hint="CONTENT")
-    if file is None:
-        messages: list[Any] = [{"id": message_id or uuid4().hex, "role": role, "content": reading.text(content)}]
-    else:
+    if content == "":  # as a variable of a script that nobody has set
+        raise typer.BadParameter("the text is empty: say what was said", param_hint="CONTENT")
+    if file is not None:
         messages = _messages_in(file)
+    else:
+        messages = [{"id": message_id or uuid4().hex, "role": role, "content": reading.text(content or "")}]
     kept = session.ledger.within(trace_id=trace).session(session_id).append(messages)
     known = f", {counted(kept['duplicates'], 'message')} known before" if kept["duplicates"] else ""
     return Answer(
@@ -210,8 +212,15 @@ def list_sessions(
 
 
 def _said(message: Any) -> Group:
-    calls = [f"  calls {snippet(call)}" for call in message.get("tool_calls", ())]
+    calls = [f"  calls {snippet(_called(call))}" for call in message.get("tool_calls", ())]
     return Group(words(f"{message['role']} {message['id']}", "bold"), verbatim(message["content"]), *calls)
+
+
+def _called(call: dict[str, Any]) -> str:
+    """`read_log({"of": "api"})`, where a call states a name and arguments as models do; else the call as it is."""
+    function = call["function"] if isinstance(call.get("function"), dict) else call
+    arguments = next((function[each] for each in ("arguments", "input", "args") if each in function), "")
+    return f"{function['name']}({plain(arguments)})" if isinstance(function.get("name"), str) else plain(call)
 
 
 def _messages_in(file: Path) -> list[Any]:
