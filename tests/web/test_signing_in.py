@@ -76,7 +76,13 @@ def test_nobody_is_the_operator_by_leaving_the_form_empty(shared_node: RunningNo
 def test_a_name_that_no_entity_can_have_is_refused_with_the_reason(shared_node: RunningNode) -> None:
     with visitor(shared_node.url, signed_in=False) as person:
         person.get("/ui/sign-in")
-        assert person.post("/ui/sign-in", {"user": "user:ann"}).status_code == 403
+        for typed in ({"user": "user:ann"}, {"agent": "user:ann"}, {"team": "web, data"}):
+            answer = person.post("/ui/sign-in", typed)
+            assert answer.status_code == 403
+            # not to write the kind too, which is what other forms ask for
+            assert "one name alone, without its kind before it: mei, and not user:mei." in words(answer.text)
+            assert "Write its kind" not in words(answer.text)
+        assert "Write its kind and its name" in words(person.post("/ui/sign-in", {"scopes": "ann"}).text)
 
 
 def test_with_tokens_one_signs_in_with_one_and_sees_as_its_holder(guarded: tuple[RunningNode, Path]) -> None:

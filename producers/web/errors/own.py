@@ -19,4 +19,10 @@ class NobodyNamed(IllegalScope):
     said = "Nobody is named. Say who you are, or look as the operator."
 
 
-OWN = (StaleForm, NobodyNamed)
+class NotANameAlone(IllegalScope):
+    """A field of the form for names has something else than one name, such as `user:mei` in that of the user."""
+
+    said = "A field takes one name alone, without its kind before it: mei, and not user:mei."
+
+
+OWN = (StaleForm, NobodyNamed, NotANameAlone)

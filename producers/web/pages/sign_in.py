@@ -7,12 +7,12 @@ from collections.abc import Sequence
 
 from starlette.responses import RedirectResponse, Response
 
-from kledger.contract.errors import Forbidden, LedgerError, Unauthenticated
+from kledger.contract.errors import Forbidden, IllegalScope, LedgerError, Unauthenticated
 from kledger.contract.lists import split_words
 from kledger.contract.scopes import ENTITY_TYPES, Caller, check_entity, check_name
 from producers.web import cookies
 from producers.web.addresses import HOME, local
-from producers.web.errors.own import NobodyNamed
+from producers.web.errors.own import NobodyNamed, NotANameAlone
 from producers.web.headers import OF_A_PAGE
 from producers.web.rendering import page
 from producers.web.sessions import Notice, Session
@@ -110,11 +110,19 @@ def _named(visit: Visit) -> Caller:
     """Whom the form names; nobody is the operator, or whoever the token is bound to."""
     if visit.said("as") == "operator":
         return Caller()
-    named = {kind: check_name(kind, name) for kind in ENTITY_TYPES if (name := visit.said(kind))}
+    named = {kind: _name(kind, name) for kind in ENTITY_TYPES if (name := visit.said(kind))}
     further = [check_entity(part) for part in split_words(visit.said("scopes"))]
     if not named and not further and not visit.said("token"):
         raise NobodyNamed("nobody is named: say who you are, or look as the operator", errors=[])
     return Caller.of(named, further=further)
+
+
+def _name(kind: str, name: str) -> str:
+    """What the field of a kind names. Raises NotANameAlone."""
+    try:
+        return check_name(kind, name)
+    except IllegalScope as error:
+        raise NotANameAlone(error.message, **error.details) from error
 
 
 async def _asks_token(site: Site) -> bool:
