@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
+from kledger.contract.errors import NodeUnreachable
 from ledger.event import JsonObject
 from producers.cli import entry
 from producers.cli.command_files import CommandsOfFiles
@@ -362,3 +363,24 @@ def test_what_a_command_asks_for_once_it_has_the_rest_is_told_with_the_rest(
             assert re.search(r"Missing: .*(--|CONTENT)", bare), (name, bare, filled.stderr)
             tried += 1
     assert tried > 5
+
+
+def test_every_command_ends_with_the_code_of_no_node_where_none_answers(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """A job that a stopping node ends tells it too, and so does the client of another server's address."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("KLEDGER_DATA", raising=False)
+    (tmp_path / "1").write_text("{}")  # what parameters name
+
+    def unreachable(*_: object, **__: object) -> None:
+        raise NodeUnreachable("no node answers there")
+
+    monkeypatch.setattr("kledger.LedgerClient.__init__", unreachable)
+    asked = 0
+    for name, command in COMMANDS.items():
+        if any(each.name == "url" for each in command.params):
+            ran = CliRunner().invoke(app, line(name, {}), input="y\n" * 3)
+            assert (ran.exit_code == 3) is ("node_unreachable" in ran.stderr), (name, ran.output)
+            asked += ran.exit_code == 3
+    assert asked > 60
