@@ -379,7 +379,8 @@ def test_every_command_ends_with_the_code_of_no_node_where_none_answers(
     monkeypatch.setattr("kledger.LedgerClient.__init__", unreachable)
     asked = 0
     for name, command in COMMANDS.items():
-        if any(each.name == "url" for each in command.params):
+        # An audit has codes of its own; mcp serves until its input ends, and tells its client.
+        if name not in ("audit", "mcp") and any(each.name == "url" for each in command.params):
             ran = CliRunner().invoke(app, line(name, {}), input="y\n" * 3)
             assert (ran.exit_code == 3) is ("node_unreachable" in ran.stderr), (name, ran.output)
             asked += ran.exit_code == 3
