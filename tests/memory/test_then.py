@@ -18,6 +18,7 @@ from ledger.event import NewEvent
 from ledger.events.knowledge import KnowledgeConfirmed
 from tests.integrity.logs import ListedLedger
 from tests.journeys.running_node import ENVIRONMENT, caught_up, running, until
+from tests.processes.started import KLEDGER
 from tests.projections.histories import saved, stored
 
 MEI = "user:mei"
@@ -55,8 +56,8 @@ def op(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LedgerClient]:
         for each, (moment, _) in zip(stored([replace(e, time=t) for t, e in PAST]), PAST, strict=True)
     ]
     asyncio.run(back_up(ListedLedger(log), at / "backup"))
-    words = ["kledger", "restore-backup", str(at / "backup"), "--data", str(at / "data")]
-    subprocess.run(words, check=True, capture_output=True, env=ENVIRONMENT)
+    restore = [*KLEDGER, "restore-backup", str(at / "backup"), "--data", str(at / "data")]
+    subprocess.run(restore, check=True, capture_output=True, env=ENVIRONMENT)
     with running(at / "data") as node, node.client() as op:
         caught_up(op)
         until(lambda: len(op.history("mood")["versions"]) == 2, "the node states what is over")
