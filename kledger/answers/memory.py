@@ -87,10 +87,14 @@ class MemoryList(Answered):
 
 
 class Remembered(SavedItem):
-    """A memory that was saved; `ignored` are the fields that were stated and not kept, as they follow from events."""
+    """A memory that was saved; `ignored` are the fields that were stated and not kept, as they follow from events.
+
+    `hints` are sentences about what was kept as stated and may be meant otherwise.
+    """
 
     layer: MemoryLayer
     ignored: list[str]
+    hints: list[str]
 
 
 class Confirmed(TypedDict):

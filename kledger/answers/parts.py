@@ -62,25 +62,13 @@ class Usage(TypedDict):
     calls: int
 
 
-class UnreadableResource(TypedDict):
+class Warned(TypedDict):
     """What was kept and will not work as it is: a resource that `readers` of the item do not read."""
 
     code: Literal["unreadable_resource"]
     resource_id: str
     readers: list[str]
     message: str
-
-
-class NearlyKind(TypedDict):
-    """A kind of memory that was kept, and is nearly one that means something: a project's approval, a lifetime."""
-
-    code: Literal["nearly_a_kind"]
-    kind: str
-    meant: str
-    message: str
-
-
-Warned = UnreadableResource | NearlyKind
 
 
 class Saved(TypedDict):

@@ -176,9 +176,11 @@ def _say(line: str) -> None:
 
 
 def _warnings(document: Any) -> Iterator[str]:
-    """A line for each warning of a write, and for each part that an answer lacks or has out of date."""
+    """A line for each warning and hint of a write, and for each part that an answer lacks or has out of date."""
     if not isinstance(document, dict):
         return
+    for hint in document.get("hints") or ():
+        yield f"hint: {plain(hint)}"
     for warning in document.get("warnings") or ():
         yield f"warning: {plain(advised(warning['message']))}"
     for lack in document.get("degraded") or ():

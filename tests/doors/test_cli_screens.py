@@ -164,6 +164,15 @@ def test_what_a_recall_prints_on_stdout_goes_into_a_prompt_as_it_is(node: Script
     assert "intent new_task, 1 result" in ran.stderr
 
 
+def test_a_hint_about_what_was_kept_is_told_beside_the_answer(node: ScriptedNode) -> None:
+    kept = {"id": "m-1", "position": 3, "version": 1, "event_id": "e", "duplicate": False, "warnings": []}
+    hints = ["the kind 'conventoin' is kept as a word of its own: 'convention' may be meant"]
+    node.says("POST /api/memory", kept | {"layer": "semantic", "ignored": [], "hints": hints})
+    ran = kledger("memory", "save", "tabs", "--kind", "conventoin")
+    assert ran.exit_code == 0, ran.output
+    assert ran.stderr == f"hint: {hints[0]}\n"
+
+
 def test_an_example_is_shown_on_lines_that_can_be_pasted(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of every command; on a screen of 80 columns no line of an example is broken."""
     monkeypatch.setenv("COLUMNS", "80")

@@ -55,19 +55,17 @@ async def test_the_json_of_the_source_is_accepted_and_answered_as_written(door: 
 @pytest.mark.parametrize(
     ("kind", "meant"), [("conventoin", "convention"), ("prefrence", "preference"), ("known_isue", "known_issue")]
 )
-async def test_a_kind_that_is_nearly_one_with_a_meaning_is_kept_and_warned_of(
-    door: Door, kind: str, meant: str
-) -> None:
+async def test_a_kind_that_is_nearly_one_with_a_meaning_is_kept_with_a_hint(door: Door, kind: str, meant: str) -> None:
     saved = await remembered(door, layer="semantic", kind=kind, content="tabs")
-    assert [(warned["code"], warned["kind"], warned["meant"]) for warned in saved["warnings"]] == [
-        ("nearly_a_kind", kind, meant)
-    ]
+    (hint,) = saved["hints"]
+    assert repr(kind) in hint
+    assert f"{meant!r} may be meant" in hint
     assert (await read(door, saved["id"]))["kind"] == kind
 
 
 @pytest.mark.parametrize("kind", ["convention", "preference", "recipe", "architecture", "issue", None])
-async def test_a_kind_that_is_known_or_a_word_of_its_own_is_not_warned_of(door: Door, kind: str | None) -> None:
-    assert (await remembered(door, layer="semantic", kind=kind, content="tabs"))["warnings"] == []
+async def test_a_kind_that_is_known_or_a_word_of_its_own_has_no_hint(door: Door, kind: str | None) -> None:
+    assert (await remembered(door, layer="semantic", kind=kind, content="tabs"))["hints"] == []
 
 
 async def test_what_is_counted_follows_from_events_and_not_from_what_was_typed_in(door: Door) -> None:

@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from kledger.answers.parts import UnreadableResource, Warned
+from kledger.answers.parts import Warned
 from kledger.contract.errors import ViewBehind
 from kledger.contract.scopes import PUBLIC, Caller
 from producers.operations.desk import Desk, reach_head
@@ -57,4 +57,4 @@ def _warning(resource_id: str, readers: Sequence[str], able: Sequence[str] | Non
         )
     if not left:
         return None
-    return UnreadableResource(code="unreadable_resource", resource_id=resource_id, readers=left, message=message)
+    return Warned(code="unreadable_resource", resource_id=resource_id, readers=left, message=message)

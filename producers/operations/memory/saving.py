@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from difflib import get_close_matches
 
 from kledger.answers.memory import Remembered
-from kledger.answers.parts import NearlyKind, Warned
 from kledger.contract.projects import SHARED_KINDS, is_shared_kind, scope_of
 from kledger.contract.scopes import Caller
 from kledger.requests.knowledge import EvalBody, MemoryBody, SaveRequest
@@ -27,9 +26,9 @@ async def remember(
     """Save a memory. Raises InvalidPayload (a short memory without a lifetime), and what saving an item raises."""
     request = as_item(payload, desk.lifetimes, caller)
     saved = await changes.save(desk, caller, lineage, request, retry)
-    saved["warnings"] += _nearly(payload.kind, desk.lifetimes)
     assert request.memory is not None
-    return Remembered(**saved, layer=request.memory.layer, ignored=payload.read_over())
+    hints = _nearly(payload.kind, desk.lifetimes)
+    return Remembered(**saved, layer=request.memory.layer, ignored=payload.read_over(), hints=hints)
 
 
 def as_item(payload: RememberRequest, lifetimes: Mapping[str, int], caller: Caller) -> SaveRequest:
@@ -54,15 +53,14 @@ def as_item(payload: RememberRequest, lifetimes: Mapping[str, int], caller: Call
     )
 
 
-def _nearly(kind: str | None, lifetimes: Mapping[str, int]) -> list[Warned]:
-    """A warning for a kind that is nearly one with a meaning: any word is a kind, so nothing refuses a misspelling."""
+def _nearly(kind: str | None, lifetimes: Mapping[str, int]) -> list[str]:
+    """A hint at a kind that is nearly one with a meaning: any word is a kind, so nothing refuses a misspelling."""
     known = (*SHARED_KINDS, *lifetimes)
     near = [] if kind is None or kind in known else get_close_matches(kind, known, 1, _NEAR)
-    if kind is None or not near:
+    if not near:
         return []
     meaning = "a project approves it" if is_shared_kind(near[0]) else "it says how long a short memory lives"
-    message = f"the kind {kind!r} is kept as a word of its own: {near[0]!r} may be meant, of which {meaning}"
-    return [NearlyKind(code="nearly_a_kind", kind=kind, meant=near[0], message=message)]
+    return [f"the kind {kind!r} is kept as a word of its own: {near[0]!r} may be meant, of which {meaning}"]
 
 
 def _of_their_project(kind: str | None, caller: Caller) -> list[str] | None:
