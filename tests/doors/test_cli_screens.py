@@ -167,7 +167,7 @@ def test_what_a_recall_prints_on_stdout_goes_into_a_prompt_as_it_is(node: Script
 def test_a_hint_about_what_was_kept_is_told_beside_the_answer(node: ScriptedNode) -> None:
     kept = {"id": "m-1", "position": 3, "version": 1, "event_id": "e", "duplicate": False, "warnings": []}
     hints = ["the kind 'conventoin' is kept as a word of its own: 'convention' may be meant"]
-    node.says("POST /api/memory", kept | {"layer": "semantic", "ignored": [], "hints": hints})
+    node.says("POST /api/memory", kept | {"status": "active", "layer": "semantic", "ignored": [], "hints": hints})
     ran = kledger("memory", "save", "tabs", "--kind", "conventoin")
     assert ran.exit_code == 0, ran.output
     assert ran.stderr == f"hint: {hints[0]}\n"
