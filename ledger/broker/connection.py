@@ -29,6 +29,7 @@ CONNECT_TIMEOUT = 5.0
 REQUEST_TIMEOUT = 5.0
 _RECONNECT_WAIT = 0.1
 _PENDING_BYTES = 8 * 1024 * 1024
+_CLOSES = 3
 
 
 class BrokerConnection:
@@ -306,13 +307,17 @@ async def close_client(client: Client) -> None:
     """Close a client for good, whatever state its connection is in.
 
     A client that is just reconnecting raises a cancellation of its own, which is dropped; a cancellation of the caller
-    is raised. Unsent data to a broker that is gone is lost, which uvloop reports with a RuntimeError.
+    is raised. One whose reconnection ends at that moment is connected again, and is closed once more. Unsent data to a
+    broker that is gone is lost, which uvloop reports with a RuntimeError.
     """
-    try:
-        await client.close()
-    except (nats.errors.Error, OSError, RuntimeError):
-        pass
-    except asyncio.CancelledError:
-        task = asyncio.current_task()
-        if task is not None and task.cancelling():
-            raise
+    for _ in range(_CLOSES):
+        try:
+            await client.close()
+        except (nats.errors.Error, OSError, RuntimeError):
+            pass
+        except asyncio.CancelledError:
+            task = asyncio.current_task()
+            if task is not None and task.cancelling():
+                raise
+        if client.is_closed:
+            return

@@ -16,7 +16,7 @@ from nats.aio.msg import Msg
 from nats.protocol.parser import Parser
 
 from ledger.broker.access import BrokerAccess
-from ledger.broker.connection import BrokerConnection
+from ledger.broker.connection import BrokerConnection, close_client
 from ledger.broker.frames import lines_of
 from ledger.broker.nats_parser import QuickClient, QuickParser, Raw, reader_of
 from ledger.wire.publication import MSG_ID
@@ -235,3 +235,23 @@ def _unconnected() -> QuickClient:
     client = QuickClient()
     client._max_pending_size, client._max_payload = 1_000_000, 1_000_000
     return client
+
+
+class _Reconnecting:
+    """A client that a reconnection opens again so many times as it is closed."""
+
+    def __init__(self, opened_again: int) -> None:
+        self._left, self.is_closed = opened_again, False
+
+    async def close(self) -> None:
+        self._left -= 1
+        self.is_closed = self._left < 0
+        if not self.is_closed:
+            raise asyncio.CancelledError  # as the library's own, of the reconnection
+
+
+@pytest.mark.parametrize("opened_again", [0, 1, 2])
+async def test_a_client_whose_reconnection_ends_as_it_is_closed_is_closed_once_more(opened_again: int) -> None:
+    client = _Reconnecting(opened_again)
+    await close_client(client)  # type: ignore[arg-type]  # a client by its methods
+    assert client.is_closed
