@@ -43,7 +43,7 @@ def http_page() -> str:
                 ),
             ),
             "## Headers\n",
-            "Every endpoint under `/api` takes them; ids are percent-encoded UTF-8.\n",
+            "Endpoints under `/api` take them; ids are percent-encoded UTF-8.\n",
             table(("header", "meaning"), _headers()),
             *(part for operation in operations for part in _operation(document, *operation)),
         ]

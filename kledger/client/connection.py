@@ -249,33 +249,46 @@ def _encode(body: object) -> bytes | None:
     try:
         content = orjson.dumps(body)
     except (TypeError, ValueError) as error:
-        found = ((name, why) for name, part in _parts(body) if (why := _unsayable(part)))
-        raise _not_json(*next(found, ("", str(error)))) from error
+        found = ((place, why) for place, part in _parts(body) if (why := _unsayable(part)))
+        raise _not_json(*next(found, (None, str(error)))) from error
     if b"null" in content:  # which is what is written of what is no number
-        for name, part in _parts(body):
+        for place, part in _parts(body):
             if isinstance(part, float) and not math.isfinite(part):
-                raise _not_json(name, f"{part} is no number there")
+                raise _not_json(place, f"{part} is no number there")
     return content
 
 
-def _not_json(name: str, reason: str) -> InvalidPayload:
+_Place = tuple[Any, str | int] | None
+"""Where a part stands: the place of what it is in, and its name or number there; None for the whole."""
+
+
+def _not_json(place: _Place, reason: str) -> InvalidPayload:
+    name = _named(place)
     errors = [{"field": name, "reason": reason}] if name else []
     return InvalidPayload(f"{name or 'this'} cannot be said in JSON: {reason}", errors=errors)
 
 
-def _parts(body: object) -> Iterator[tuple[str, object]]:
-    """A body and all parts of it, each with its name: `tags.since`, `items[3].task`."""
-    waiting: deque[tuple[str, object]] = deque([("", body)])
+def _named(place: _Place) -> str:
+    """`tags.since`, `items[3].task`."""
+    if place is None:
+        return ""
+    above, at = _named(place[0]), place[1]
+    return f"{above}[{at}]" if isinstance(at, int) else f"{above}.{at}".lstrip(".")
+
+
+def _parts(body: object) -> Iterator[tuple[_Place, object]]:
+    """A body and all parts of it, each with its place, which is named only where it is told: most bodies are large."""
+    waiting: deque[tuple[_Place, object]] = deque([(None, body)])
     opened: set[int] = set()  # one may hold itself
     while waiting:
-        name, part = waiting.popleft()
-        yield name, part
+        place, part = waiting.popleft()
+        yield place, part
         if isinstance(part, dict | list | tuple) and id(part) not in opened:
             opened.add(id(part))
             if isinstance(part, dict):
-                waiting += ((f"{name}.{key}" if name else str(key), value) for key, value in part.items())
+                waiting += (((place, str(key)), value) for key, value in part.items())
             else:
-                waiting += ((f"{name}[{number}]", value) for number, value in enumerate(part))
+                waiting += (((place, number), value) for number, value in enumerate(part))
 
 
 def _unsayable(part: object) -> str | None:

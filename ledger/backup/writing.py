@@ -79,12 +79,13 @@ async def back_up(
         head = (await ledger.head()).position
         witness = signed.latest(head) if signed else None
         try:
+            if head >= manifest.position:  # else the reading tells that the log was cut
+                await _check_is_of_log(ledger, place, manifest)
             if keep_keys is not None and head > manifest.position:
-                await _check_is_of_log(ledger, place, manifest)  # keys of another ledger would open nothing here
                 await keep_keys(place)
                 manifest = manifest.with_beside(KEYS)
                 save(place, manifest)
-            if archived is not None and await _is_archive_of_log(ledger, place, manifest, archived, head):
+            if archived is not None and await _is_archive_of_log(ledger, manifest, archived, head):
                 manifest = await _from_archive(place, manifest, archived, witness, head, progress)
             manifest = await _from_log(ledger, BackupWriter(place, manifest, witness, segment_events), head, progress)
             if witness is not None and _is_newer(witness, before, manifest):
@@ -121,17 +122,15 @@ async def _check_is_of_log(ledger: Ledger, place: Place, manifest: Manifest) -> 
         _check_same(place, manifest, event)
 
 
-async def _is_archive_of_log(ledger: Ledger, place: Place, manifest: Manifest, archived: Archived, head: int) -> bool:
-    """Whether the archive is that of this log; one without segments is not. Raises BackupMismatch."""
+async def _is_archive_of_log(ledger: Ledger, manifest: Manifest, archived: Archived, head: int) -> bool:
+    """Whether the archive is that of this log; one without segments is not."""
     if not archived.last or head < max(archived.last, manifest.position):
         return False
     try:
-        if manifest.position and (event := await event_at(ledger, manifest.position)) is not None:
-            _check_same(place, manifest, event)
         last = await event_at(ledger, archived.last)
-        return last is not None and archived.is_of(last)
     except LogGap:
         return False  # whoever reads on from there says what is missing
+    return last is not None and archived.is_of(last)
 
 
 async def _from_archive(

@@ -45,7 +45,7 @@ def facets(
 ) -> JsonObject:
     """The values of each facet with their numbers of items, and the `total` of items."""
     selection = selected(cursor, org, caller, wanted, as_of, moment)
-    status = status_in(cursor, org, as_of, moment)
+    status = status_in(cursor, org, wanted, as_of, moment)
     counted = " UNION ALL ".join(
         f"""(SELECT '{name}' AS facet, value, sum(items)::BIGINT AS items FROM {values}
             {_SHORT if name == "tags" else ""} GROUP BY value ORDER BY items DESC, value LIMIT {MOST_VALUES})"""

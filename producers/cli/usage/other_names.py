@@ -112,13 +112,13 @@ OPTIONS = {
     "--top-k": ("--limit",),
     **dict.fromkeys(("--text", "--body"), ("--content",)),
     **dict.fromkeys(("--tags", "--label"), ("--tag",)),
-    **dict.fromkeys(("--user-id",), ("--user",)),
-    **dict.fromkeys(("--agent-id",), ("--agent",)),
+    "--user-id": ("--user",),
+    "--agent-id": ("--agent",),
     **dict.fromkeys(("--output", "-o"), ("--out",)),
     **dict.fromkeys(("--host", "--server", "--node"), ("--url", "--http")),
     **dict.fromkeys(("--port", "--listen"), ("--http",)),
     **dict.fromkeys(("--data-dir", "--dir"), ("--data",)),
-    **dict.fromkeys(("--token",), ("--token-file",)),
+    "--token": ("--token-file",),
     **dict.fromkeys(("--yes", "-y"), ("--force",)),
 }
 """What an option may be called here; the first that the command has is meant."""

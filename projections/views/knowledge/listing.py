@@ -179,8 +179,15 @@ def _status(status: str, alive: str) -> str:
     return f"k.status = {text(status)}"
 
 
-def status_in(cursor: duckdb.DuckDBPyConnection, org: str, as_of: int | None, moment: datetime | None) -> str:
-    """The status of items k at a moment, as the lists tell it (SQL): what is over is expired, said or not."""
+def status_in(
+    cursor: duckdb.DuckDBPyConnection, org: str, wanted: Wanted, as_of: int | None, moment: datetime | None
+) -> str:
+    """The status of the selected items k at a moment, as the lists tell it (SQL): what is over is expired, said or not.
+
+    Where one status is wanted, all of them have it.
+    """
+    if wanted.status != "all":
+        return text(wanted.status)
     living = alive(cursor, org, "k", moment or datetime.now(UTC), as_of)
     return "k.status" if living == "TRUE" else f"if(k.status = 'active' AND NOT ({living}), 'expired', k.status)"
 

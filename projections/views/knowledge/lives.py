@@ -46,16 +46,20 @@ def _all_lives(versions: str, recalls: str, before: str) -> str:
 
 
 _NOW = "valid_to IS NULL"
-_THEN = "valid_from <= asked AND (valid_to IS NULL OR valid_to > asked)"
-_SERVED_THEN = "WHERE position <= asked"
-_ACTIVE = _lives(f"{_NOW} AND status = 'active'", "")
-_ACTIVE_THEN = _lives(f"{_THEN} AND status = 'active'", _SERVED_THEN)
+
+
+def _then(position: str) -> tuple[str, str]:
+    """Which versions stood at a position, and which recalls had been served (SQL)."""
+    standing = f"valid_from <= {position} AND (valid_to IS NULL OR valid_to > {position})"
+    return standing, f"WHERE position <= {position}"
 
 
 def _active(as_of: int | None = None) -> str:
     """`short_memories`, now or of a position, of the active ones: their own version began their life, so that no other
     has to be looked for, which takes as much time again."""
-    return f"({_ACTIVE})" if as_of is None else f"({_ACTIVE_THEN.replace('asked', str(int(as_of)))})"
+    standing, served = (_NOW, "") if as_of is None else _then(str(int(as_of)))
+    lives = _lives(f"{standing} AND status = 'active'", served)
+    return f"({lives})"
 
 
 VIEWS = f"""
@@ -63,7 +67,7 @@ CREATE VIEW short_memories AS {_all_lives(_NOW, "", "TRUE")};
 COMMENT ON VIEW short_memories IS 'When each short memory is out of recall, and how many recalls count for it';
 COMMENT ON COLUMN short_memories.expires_at IS 'Its lifetime after its last change or counted recall while it lived';
 COMMENT ON COLUMN short_memories.recalls IS 'Different traces, sessions or recalls that served it; three promote it';
-CREATE MACRO short_memories_at(asked) AS TABLE {_all_lives(_THEN, _SERVED_THEN, "valid_from <= asked")};
+CREATE MACRO short_memories_at(asked) AS TABLE {_all_lives(*_then("asked"), "valid_from <= asked")};
 COMMENT ON MACRO TABLE short_memories_at IS 'Internal: short_memories, of a position';
 """
 
