@@ -1,0 +1,187 @@
+"""What does the SDK say of a name that is none: of another library, with a slip in it, or asked for in the class?"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import pydoc
+import re
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from kledger import AsyncLedgerClient, LedgerClient
+from kledger.client.clients import LedgerEndpoints
+from kledger.client.faces import Endpoint
+from kledger.client.slips import other_names
+from tests.doors.scripted_node import scripted_node
+from tests.doors.sdk_families import FAMILIES
+from tests.house.project import ROOT
+
+
+@pytest.mark.parametrize("client", [LedgerClient, AsyncLedgerClient])
+def test_a_method_of_another_library_is_answered_with_the_one_that_is_here(client: type) -> None:
+    for name, here in (("add", "remember"), ("update", "revise"), ("delete", "retire"), ("subscribe", "changes")):
+        with pytest.raises(AttributeError, match=f"{client.__name__}.*{name}.*here it is {here}"):
+            getattr(client("http://127.0.0.1:1"), name)
+        assert hasattr(client, here)
+    with pytest.raises(AttributeError, match=r"no attribute 'nothing_like_it'$"):
+        client("http://127.0.0.1:1").nothing_like_it  # noqa: B018
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_the_help_of_a_method_of_the_class_has_its_name_and_its_arguments(family: type) -> None:
+    endpoints = [name for name in dir(family) if isinstance(getattr(family, name), Endpoint)]
+    assert endpoints
+    for name in endpoints:
+        endpoint = getattr(family, name)
+        assert getattr(family, endpoint.__name__) is endpoint  # one may have two names
+        shown = pydoc.plain(pydoc.render_doc(endpoint)).splitlines()[2]
+        _, *taken = inspect.signature(endpoint.function).parameters
+        assert shown.startswith(f"{endpoint.__name__}(self")
+        assert all(f" {argument}: " in shown for argument in taken), (shown, taken)
+
+
+def test_a_method_of_the_class_is_called_with_the_client_first() -> None:
+    with scripted_node() as node, LedgerClient(node.url) as ledger:
+        node.says("GET /api/knowledge/k-1", {"id": "k-1"})
+        assert LedgerClient.get(ledger, "k-1") == {"id": "k-1"}
+
+
+FACES: dict[str, type] = {
+    each.__name__: each for each in (LedgerEndpoints, *FAMILIES) if each.__name__ in other_names._OF_A_FAMILY
+}
+
+
+@pytest.mark.parametrize("family", other_names._OF_A_FAMILY)
+def test_every_name_that_an_answer_gives_is_there(family: str) -> None:
+    here = LedgerClient if family == "LedgerEndpoints" else FACES[family]
+    for other, answer in other_names._OF_A_FAMILY[family].items():
+        assert not hasattr(here, other), other
+        methods = [word for word in re.findall(r"[a-z_]+", answer) if hasattr(here, word)]
+        assert methods or answer.startswith("kledger "), answer
+
+
+@pytest.mark.parametrize("family", FACES.values())
+@pytest.mark.parametrize("client", [LedgerClient, AsyncLedgerClient])
+def test_each_part_of_a_client_says_what_it_is_called_here(client: Any, family: type) -> None:
+    part = FAMILIES[family](client("http://127.0.0.1:1"))
+    for other, answer in other_names._OF_A_FAMILY[family.__name__].items():
+        with pytest.raises(AttributeError, match=rf"no attribute '{other}': here it is {re.escape(answer)}$"):
+            getattr(part, other)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_a_name_that_is_nearly_right_is_answered_with_the_one_that_is_meant(family: type) -> None:
+    part = FAMILIES[family](LedgerClient("http://127.0.0.1:1"))
+    public = [name for name in dir(family) if not name.startswith("_") and len(name) > 4]
+    for name in (name for name in public if not hasattr(type(part), name[:-1])):
+        with pytest.raises(AttributeError, match=r": (is \w+ meant\?|here (it|\w+) is .*)$"):
+            getattr(part, name[:-1])
+    with pytest.raises(AttributeError, match=r"no attribute '__nothing__'$"):
+        part.__nothing__  # noqa: B018
+
+
+def test_a_slip_of_the_keys_is_answered_with_the_name_that_is_meant() -> None:
+    with LedgerClient("http://127.0.0.1:1") as ledger:
+        for name, said in (("serach", "is search meant?"), ("delet", "here delete is retire, which restore takes")):
+            with pytest.raises(AttributeError, match=re.escape(said)):
+                getattr(ledger, name)
+
+
+PAGE = ROOT / "docs/how-to/come-from-another-store.md"
+NO_METHODS = {"Memory", "AsyncMemory", "all", "infer"}
+"""Classes, a stream, and an argument of `add`, which is answered as such."""
+
+
+def names_of_others() -> list[str]:
+    """What the first column of each table names: `user.add`, `delete_all(user_id)`."""
+    rows = re.findall(r"(?m)^\| ([^|]*`[^|]*) \|", PAGE.read_text())
+    said = [
+        name for row in rows for code in re.findall(r"`([^`]*)`", row) for name in re.findall(r"[A-Za-z_]\w+", code)
+    ]
+    return sorted(set(said) - NO_METHODS - {"text", "messages", "False"})
+
+
+def test_the_page_for_who_comes_from_another_store_names_some() -> None:
+    assert {"reset", "add_messages", "graph", "thread", "user", "human", "user_id", "valid_at"} <= {*names_of_others()}
+
+
+@pytest.mark.parametrize("name", names_of_others())
+def test_every_name_of_another_library_on_its_page_is_answered(name: str) -> None:
+    with LedgerClient("http://127.0.0.1:1") as ledger:
+        if name in other_names._ARGUMENTS | other_names._ELSEWHERE:
+            takes: Any = ledger.remember if name == "metadata" else ledger.search
+            with pytest.raises(TypeError, match=f"'{name}'; here it is "):
+                takes("x", **{name: "x"})
+        elif not hasattr(LedgerClient, name):
+            with pytest.raises(AttributeError, match=f"'{name}': here it is "):
+                getattr(ledger, name)
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (
+            {"user_id": "ann"},
+            r"search\(\) got .* argument 'user_id'; here it is acting_as\(user=…\)",
+        ),
+        ({"limit": 3}, "here it is top_k"),
+        ({"bogus": 3}, "'bogus'; it takes query, "),
+        ({"topk": 3}, r"'topk'; is top_k=… meant\?; it takes query, "),
+        ({"metadata": {}}, "'metadata'; here it is tags=…; it takes query, "),
+    ],
+)
+def test_an_argument_that_is_none_is_told_those_that_there_are(given: dict[str, Any], said: str) -> None:
+    with LedgerClient("http://127.0.0.1:1") as ledger, pytest.raises(TypeError, match=said):
+        ledger.search("q", **given)
+
+
+def test_an_argument_of_another_method_is_told_what_it_is_called_in_this_one() -> None:
+    with LedgerClient("http://127.0.0.1:1") as ledger:
+        slips: list[tuple[Callable[..., Any], dict[str, Any], str]] = [
+            (ledger.list, {"top_k": 3}, r"^list\(\) got .* 'top_k'; here it is limit=…; it takes limit, "),
+            (ledger.recalls.list, {"k": 3}, r"^list\(\) got .* 'k'; here it is limit=…; it takes trace, "),
+            (ledger.documents.list, {"n": 3}, r"^list\(\) got .* 'n'; here it is limit=…; it takes limit, "),
+            (
+                functools.partial(ledger.resources.save, "r", "t"),
+                {"tags": {}},
+                r"^save\(\) got .* 'tags'; here it is metadata=…; it takes id, ",
+            ),
+            (lambda **bad: next(ledger.iterate(**bad)), {"tpyes": []}, r"^iterate\(\) got .*; is types=… meant\?; it"),
+            (
+                lambda **bad: next(ledger.resources.iterate(**bad)),
+                {"types": []},
+                r"^iterate\(\) got .*; it takes page, ",
+            ),
+        ]
+        for method, given, said in slips:
+            with pytest.raises(TypeError, match=said):
+                method(**given)
+
+
+@pytest.mark.parametrize("client", [LedgerClient, AsyncLedgerClient])
+def test_what_a_client_is_made_with_elsewhere_is_told_what_it_is_called_here(client: Any) -> None:
+    for given, said in (
+        ({"api_key": "x"}, "'api_key'; here it is token=…; it takes url, timeout"),
+        ({"host": "x"}, "'host'; here it is url=…; it takes url, timeout"),
+        ({"base_url": "x"}, "'base_url'; here it is url=…"),
+        ({"max_retries": 3}, "'max_retries'; here it is retries=…"),
+        ({"timout": 3}, r"'timout'; is timeout=… meant\?"),
+    ):
+        with pytest.raises(TypeError, match=rf"^{client.__name__}\(\) got .* {said}"):
+            client(**given)
+
+
+@pytest.mark.parametrize("part", ["limit", "before", "offset", "top_k"])
+async def test_a_part_of_a_list_is_not_iterated_and_what_to_write_is_told(part: str) -> None:
+    said = rf"^iterate\(\) reads a whole list and takes no '{part}': itertools.islice"
+    with LedgerClient("http://127.0.0.1:1") as ledger:
+        for lister in (ledger, ledger.resources):
+            with pytest.raises(TypeError, match=said):
+                next(lister.iterate(**{part: 1}))  # type: ignore[arg-type]
+    async with AsyncLedgerClient("http://127.0.0.1:1") as awaited:
+        for asynchronous in (awaited, awaited.resources):
+            with pytest.raises(TypeError, match=said):
+                await anext(asynchronous.iterate(**{part: 1}))  # type: ignore[arg-type]
