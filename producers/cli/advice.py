@@ -27,11 +27,8 @@ _PHRASES = (
     ("send long texts in the body", "make the query, the ids or the trace shorter"),
     (" bytes with its headers, the broker", " bytes, the broker"),
     ("the body has more than", "what was said has more than"),
-    (
-        "ask without identity headers",
-        "ask without --user, --agent and the like (KLEDGER_USER too)",
-    ),
-    ("your identity headers", "for whom you ask (--user, --agent, --project, --team, --org, --entity)"),
+    ("ask without an identity", "ask without --user, --agent and the like (KLEDGER_USER too)"),
+    ("as whom you ask", "for whom you ask (--user, --agent, --project, --team, --org, --entity)"),
     (
         "send Authorization: Bearer with a token of this node (kledger token create; KLEDGER_TOKEN for our programs)",
         "give a token of this node with --token-file or KLEDGER_TOKEN (kledger token create makes one)",

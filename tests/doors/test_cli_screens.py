@@ -277,7 +277,7 @@ def texts_in(statement: ast.AST) -> Iterator[str]:
 
 
 def test_what_a_bulk_says_of_an_item_names_the_options_of_the_command(node: ScriptedNode) -> None:
-    error = {"code": "unknown_knowledge", "message": "no item k: check the id and your identity headers"}
+    error = {"code": "unknown_knowledge", "message": "no item k: check the id and as whom you ask"}
     answer = {"done": 0, "unchanged": 0, "refused": 1, "bulk_id": None, "position": 9}
     node.says("POST /api/knowledge/bulk", {**answer, "results": [{"id": "k", "state": "refused", "error": error}]})
     shown = " ".join(kledger("bulk", "retire", "k").stdout.split())

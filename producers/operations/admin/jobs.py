@@ -26,7 +26,7 @@ def require_operator(caller: Caller) -> None:
     """Raise NotOwner when the caller names an identity."""
     if not caller.is_operator:
         raise NotOwner(
-            f"this is the node operator's and you are {', '.join(caller.entities())}: ask without identity headers"
+            f"this is the node operator's and you are {', '.join(caller.entities())}: ask without an identity"
         )
 
 

@@ -40,7 +40,7 @@ SAID_NO_LONGER = "the document says it no longer"
 def unknown(document_id: str) -> UnknownDocument:
     """The error for a document that does not exist or is not visible to the caller; both read the same."""
     return UnknownDocument(
-        f"there is no document {document_id[:200]!r} that you may see: check the id and your identity headers",
+        f"there is no document {document_id[:200]!r} that you may see: check the id and as whom you ask",
         id=document_id,
     )
 

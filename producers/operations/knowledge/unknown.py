@@ -8,6 +8,6 @@ from kledger.contract.errors import UnknownKnowledge
 def unknown(item_id: str) -> UnknownKnowledge:
     """The error for an item that does not exist or is not visible to the caller; both read the same."""
     return UnknownKnowledge(
-        f"there is no knowledge {item_id[:200]!r} that you may see: check the id and your identity headers",
+        f"there is no knowledge {item_id[:200]!r} that you may see: check the id and as whom you ask",
         id=item_id,
     )

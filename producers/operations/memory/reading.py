@@ -19,7 +19,7 @@ from projections.views.knowledge.memories import Wanted
 def unknown_memory(item_id: str) -> UnknownKnowledge:
     """The error for a memory that does not exist, is no memory, or is not visible to the caller."""
     return UnknownKnowledge(
-        f"there is no memory {item_id[:200]!r} that you may see: check the id and your identity headers", id=item_id
+        f"there is no memory {item_id[:200]!r} that you may see: check the id and as whom you ask", id=item_id
     )
 
 

@@ -171,7 +171,7 @@ def _parts(process: Process) -> Parts:
 
 def _unknown(held_id: str) -> UnknownProcess:
     return UnknownProcess(
-        f"there is no held statement {held_id[:200]!r} that you may decide on: check the id and your identity headers",
+        f"there is no held statement {held_id[:200]!r} that you may decide on: check the id and as whom you ask",
         id=held_id,
     )
 

@@ -46,7 +46,7 @@ async def own(desk: Desk, caller: Caller, kind: str, process_id: str) -> Process
     process: Process | None = await desk.view.ask(ask.process, desk.org, kind, process_id)
     if process is None or not caller.may_act_for(process.owner):
         raise UnknownProcess(
-            f"there is no {kind} {process_id[:200]!r} of yours: check the id and your identity headers", id=process_id
+            f"there is no {kind} {process_id[:200]!r} of yours: check the id and as whom you ask", id=process_id
         )
     return process
 

@@ -110,7 +110,7 @@ async def _coordinator(desk: Desk, caller: Caller, project: str) -> str:
     if actor is None:
         raise NotOwner(
             f"you are {', '.join(caller.entities())}, and who does what in {scope_of(project)} is said by its "
-            "coordinators and by the operator of the node: ask without identity headers",
+            "coordinators and by the operator of the node: ask without an identity",
             owner=scope_of(project),
         )
     return actor

@@ -184,7 +184,7 @@ async def goal(
         shown = await desk.view.ask(ask.goal, desk.org, owners, goal_id)
     if shown is None:
         raise UnknownGoal(
-            f"there is no goal {goal_id[:200]!r} of yours: focus it first, or check the id and your identity headers",
+            f"there is no goal {goal_id[:200]!r} of yours: focus it first, or check the id and as whom you ask",
             id=goal_id,
         )
     if shown.erased:

@@ -40,7 +40,7 @@ from projections.views.resources import ask
 def unknown(resource_id: str) -> UnknownResource:
     """The error for a resource that does not exist or is not visible to the caller; both read the same."""
     return UnknownResource(
-        f"there is no resource {resource_id[:200]!r} that you may see: check the id and your identity headers",
+        f"there is no resource {resource_id[:200]!r} that you may see: check the id and as whom you ask",
         id=resource_id,
     )
 

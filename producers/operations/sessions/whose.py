@@ -58,7 +58,7 @@ def unknown(session_id: str) -> UnknownSession:
     """The error for a session that is not there, or not the caller's."""
     return UnknownSession(
         f"there is no session {session_id[:200]!r} of yours that has words: append to it first, or check the id and "
-        "your identity headers",
+        "as whom you ask",
         id=session_id[:200],
     )
 
