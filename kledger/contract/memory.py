@@ -7,7 +7,7 @@ to which layer.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Self
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
@@ -66,6 +66,11 @@ def fault_of_layer(layer: str, stated: Mapping[str, Any]) -> str | None:
                 "leave it out, or choose that layer"
             )
     return None
+
+
+def words_of_steps(name: str | None, steps: Sequence[str]) -> str:
+    """What a procedure says that states its steps and no content; empty where it states neither name nor steps."""
+    return "\n".join([*filter(None, [name]), *steps])
 
 
 class Memory(BaseModel):

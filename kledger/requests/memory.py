@@ -17,6 +17,7 @@ from kledger.contract.memory import (
     Related,
     Steps,
     fault_of_layer,
+    words_of_steps,
 )
 from kledger.contract.projects import is_shared_kind
 from kledger.contract.words import MemoryLayer
@@ -117,7 +118,7 @@ class RememberRequest(Referring):
                 content = content or "\n".join(filter(None, [stated.get("event"), stated.get("outcome")]))
             case "procedural":
                 task = stated.get("trigger") if task is None else task
-                content = content or "\n".join([*filter(None, [stated.get("name")]), *stated.get("steps", ())])
+                content = content or words_of_steps(stated.get("name"), stated.get("steps", ()))
         return task, content or None
 
     def read_over(self) -> list[str]:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from datetime import datetime
 
 from kledger.contract.language import Language
+from kledger.contract.memory import words_of_steps
 from kledger.contract.words import RecallLayer
 from ledger.event import JsonObject
 from projections.fold_kit.prompt_text import shortened
@@ -121,14 +122,19 @@ def _line(item: JsonObject, layer: RecallLayer, sources: int, language: Language
 def _said(item: JsonObject, layer: RecallLayer) -> str:
     """What the item says, on one line."""
     memory = item.get("memory") or {}
+    about = item["task"] if layer in ("plain", "document") else ""
     if layer == "procedural" and memory.get("steps"):
-        name = escaped(memory.get("name") or item["task"])
-        return f"{name}: {_ARROW.join(_step(step) for step in memory['steps'])}"
-    content = escaped(shortened(item["content"], LINE_CHARACTERS))
-    task = escaped(item["task"])
-    if layer in ("plain", "document") and task and not content.startswith(task):
-        return f"{task}: {content}"
-    return content
+        about = memory.get("name") or item["task"]
+        if _says_its_steps(item, memory):
+            return f"{escaped(about)}: {_ARROW.join(_step(step) for step in memory['steps'])}"
+    content, about = escaped(shortened(item["content"], LINE_CHARACTERS)), escaped(about)
+    return content if content.startswith(about) else f"{about}: {content}"
+
+
+def _says_its_steps(item: JsonObject, memory: JsonObject) -> bool:
+    """Whether a procedure still says the steps of its save: its content may be revised, its steps stay as they were."""
+    as_saved: bool = item["version"] == 1 or item["content"] == words_of_steps(memory.get("name"), memory["steps"])
+    return as_saved
 
 
 def _step(step: str) -> str:

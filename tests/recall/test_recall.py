@@ -151,6 +151,24 @@ def test_layers_are_read_alone_where_they_are_named(ann: LedgerClient) -> None:
         assert [item["layer"] for item in found] == [layer]
 
 
+def test_a_procedure_that_was_corrected_is_told_as_it_is_now(ann: LedgerClient) -> None:
+    steps = ["1. Stop the till", "2. Count the money", "3. Start the till"]
+    saved = ann.remember(None, "procedural", name="Close the till", trigger="The shop closes", steps=steps)
+
+    def told() -> str:
+        (line,) = re.findall("^- (.*till.*)$", ann.recall("how do I close the till", top_k=1)["text"], re.MULTILINE)
+        return str(line)
+
+    as_saved = "Close the till: Stop the till → Count the money → Start the till"
+    assert told() == as_saved
+    ann.share(saved["id"], [{"entity": "user:bob", "permission": "read"}])
+    assert told() == as_saved
+    ann.revise(saved["id"], content="Count the money first.\nNever stop the till.", reason="two orders were lost")
+    assert told() == "Close the till: Count the money first. Never stop the till."
+    ann.revise(saved["id"], content="Close the till when nobody waits.")
+    assert told() == "Close the till when nobody waits."
+
+
 def test_a_target_agent_is_asked_for_what_it_knows_how_to_do(node: RunningNode, ann: LedgerClient, number: int) -> None:
     project = f"project:web{number}"
     with node.client() as client:
