@@ -171,6 +171,7 @@ async def revise(
 ) -> Changed:
     """State fields of an item anew; what is not given stays. The owner may, and whom the ACL lets write (NotOwner).
 
+    A task that is the first sentence of the content is made anew with it.
     With `expected_version` the change is refused (VersionConflict) when somebody was faster.
     """
     body = _said(

@@ -201,7 +201,10 @@ class SaveManyRequest(Asked):
 
 
 class UpdateRequest(Referring):
-    """Feedback on an item, and for its owner the fields to state anew."""
+    """Feedback on an item, and for its owner the fields to state anew.
+
+    Where the `task` is the first sentence of the content, it is made anew with a new `content` that states none.
+    """
 
     add_helpful_case: CaseBody | None = None
     add_harmful_case: CaseBody | None = None

@@ -37,6 +37,7 @@ from producers.operations.desk import Desk, folded
 from producers.operations.knowledge.same_change import Before, Change, before, change, unkept
 from producers.operations.knowledge.sharing import revisable
 from producers.operations.knowledge.superseding import came_to_be, came_to_be_before
+from producers.operations.knowledge.task_of_content import with_its_task
 from producers.operations.knowledge.unknown import unknown
 from producers.operations.knowledge.unreadable import Referring, warnings
 from producers.operations.knowledge.whose import shared_in
@@ -130,6 +131,8 @@ async def _updated(
                 current_version=item.version,
             )
         pending = {part: _through(requested.facts[part], judged.judge) for part in left}
+        if isinstance(revision := pending.get("revised"), KnowledgeRevised):
+            pending["revised"] = await with_its_task(desk, item, revision)
         if "evolution" in left:
             versions = sum(fact.name in _VERSIONS for part, fact in facts.items() if part not in refused)
             pending["evolution"] = pending["evolution"].model_copy(update={"base_version": item.version + versions})

@@ -25,6 +25,7 @@ from ledger.events.knowledge import (
     KnowledgeRated,
     KnowledgeRestored,
     KnowledgeRetired,
+    KnowledgeRevised,
     KnowledgeSaved,
     KnowledgeScored,
     KnowledgeShared,
@@ -34,6 +35,7 @@ from ledger.events.slim import SlimRequested
 from producers.operations.desk import Desk, reach_head
 from producers.operations.publish import NAMESPACE, mismatch, publish
 from producers.operations.stating import FILLED_IN
+from producers.requests.first_sentence import first_sentence
 from projections.views.knowledge import ask
 from projections.views.lineage import ask as events
 from projections.views.lineage.ask import StatedEvent
@@ -59,7 +61,18 @@ def request_fields(fact: Fact) -> JsonObject:
 
 def matches(fields: JsonObject, event: StatedEvent) -> bool:
     """Whether an event has these field values; erased fields match anything."""
-    return all(event.erases(name) or _equal_json(value, event.data.get(name)) for name, value in fields.items())
+    return all(
+        event.erases(name) or _equal_json(value, event.data.get(name)) or (value is None and _follows(name, event))
+        for name, value in fields.items()
+    )
+
+
+def _follows(name: str, event: StatedEvent) -> bool:
+    """Whether a field of a revision follows from its content (knowledge/task_of_content.py); no request stated it."""
+    content = event.data.get("content")
+    if name != "task" or event.type != KnowledgeRevised.name or not isinstance(content, str):
+        return False
+    return bool(event.data.get(name) == first_sentence(content))
 
 
 def refuse_mismatch(fact: Fact, entity_id: str, event: StatedEvent) -> None:

@@ -12,6 +12,7 @@ from ledger.event import JsonObject, Lineage, NewEvent
 from ledger.events.conflict import ConflictResolved
 from ledger.events.knowledge import KnowledgeRetired, KnowledgeRevised
 from producers.operations.desk import Desk, folded, reach_head
+from producers.operations.knowledge.task_of_content import with_its_task
 from producers.operations.knowledge.whose import changer
 from producers.operations.models.processes import caused, own
 from producers.operations.publish import event_id, mismatch, publish
@@ -75,6 +76,7 @@ async def resolve(
         last = await folded(desk, "knowledge", winner or "")
         if kept is None or actor is None:
             raise NotOwner(f"{winner} is not an active item of yours: merge into the side that is", id=winner)
+        revision = await with_its_task(desk, kept, revision)
         events.append(NewEvent(revision, kept.id, actor, desk.org, by, id=ids["merged"], expects=last))
     item = standing.get(loser)
     held = item is not None and item.status in ("active", "proposed")

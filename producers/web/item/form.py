@@ -12,7 +12,6 @@ from kledger.answers.knowledge import WholeItem
 from kledger.contract.errors import InvalidPayload
 from kledger.contract.json_text import loads
 from kledger.contract.lists import join_words, split_words
-from producers.requests.first_sentence import first_sentence
 from producers.web.item.versions import as_text
 from producers.web.visit import Visit
 
@@ -59,8 +58,6 @@ def stated_anew(form: Written, item: WholeItem) -> dict[str, Any]:
     """
     now = filled(item).texts
     changed = {name: text for name, text in form.texts.items() if text != _lines(now[name])}
-    if "content" in changed and "task" not in changed and item["task"] == first_sentence(item["content"]):
-        changed["task"] = first_sentence(changed["content"])  # it was made from the content, and is made anew
     return {name: _value(name, text) for name, text in changed.items()}
 
 
