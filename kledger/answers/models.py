@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, NotRequired
 
 from pydantic import Field
 from typing_extensions import TypedDict
 
 from kledger.answers.parts import Answered, Count, KeptAt, Position, Time, Total, Usage
-from kledger.contract.words import ConflictStatus, EvolutionStatus, ExtractionAction, ExtractionKind, ModelWork
+from kledger.contract.words import (
+    ConflictStatus,
+    EvolutionStatus,
+    ExtractionAction,
+    ExtractionKind,
+    ItemStatus,
+    ModelWork,
+)
 
 ExtractionStatus = Literal["requested", "started", "completed", "failed"]
 
@@ -120,13 +127,14 @@ class Resolved(TypedDict):
 
 
 class Reverted(TypedDict):
-    """Where it is kept that an item is again what it was."""
+    """Where it is kept that an item is again what it was; `status` is that of what a project shares."""
 
     id: str
     position: KeptAt
     event_id: str
     to_version: int
     version: int
+    status: NotRequired[ItemStatus]
 
 
 class ModelSet(TypedDict):

@@ -27,6 +27,7 @@ from kledger.contract.errors import (
     ViewBehind,
 )
 from kledger.contract.scopes import Caller
+from kledger.contract.words import ItemStatus
 from kledger.requests.knowledge import UpdateRequest
 from ledger.event import Fact, Lineage, NewEvent
 from ledger.events.evolution import EvolutionRequested
@@ -40,7 +41,6 @@ from producers.operations.knowledge.superseding import came_to_be, came_to_be_be
 from producers.operations.knowledge.task_of_content import with_its_task
 from producers.operations.knowledge.unknown import unknown
 from producers.operations.knowledge.unreadable import Referring, warnings
-from producers.operations.knowledge.whose import shared_in
 from producers.operations.models import evolutions
 from producers.operations.models.processes import PATIENCE
 from producers.operations.outcomes import ATTEMPTS
@@ -162,9 +162,8 @@ async def _updated(
             for part, event, at in zip(left, batch, appended, strict=True)
         }
         answer = updated_by(item_id, payload, _kept_parts(earlier) | kept, refused)
-        if "revised" in left and shared_in(item):
-            position, answer["status"] = await came_to_be(desk, caller, lineage, item, appended)
-            answer["position"] = max(answer["position"], position)
+        if "revised" in left:
+            _came_to_be(answer, *await came_to_be(desk, caller, lineage, item, appended))
         return answer, evolution_id if "evolution" in left else None
     raise VersionConflict(f"others keep writing to {item_id}: try again", id=item_id)
 
@@ -181,10 +180,15 @@ async def _answer(
     evolution, revised = earlier.kept.get("evolution"), earlier.kept.get("revised")
     done = updated_by(requested.item_id, payload, _kept_parts(earlier), refused)
     if revised is not None:
-        before = await came_to_be_before(desk, caller, requested.item_id, revised.position, revised.event_id)
-        if before is not None:
-            done["position"], done["status"] = max(done["position"], before[0]), before[1]
+        came = await came_to_be_before(desk, caller, requested.item_id, revised.position, revised.event_id)
+        _came_to_be(done, *came)
     return done, None if evolution is None else evolution.entity_id
+
+
+def _came_to_be(answer: Changed, position: int, status: ItemStatus | None) -> None:
+    answer["position"] = max(answer["position"], position)
+    if status is not None:
+        answer["status"] = status
 
 
 def _kept_parts(earlier: Before) -> dict[str, KeptEvent]:

@@ -142,6 +142,39 @@ async def test_its_author_revises_it_and_it_waits_again_a_coordinator_revises_it
     refusal(await door.put(f"{K}/adr", json={"scopes": ["public"]}, headers=LEAD), 403, "not_owner")
 
 
+@pytest.mark.parametrize(
+    ("method", "path", "body", "status"),
+    [
+        ("PUT", "", {"scopes": ["project:ledger"]}, "proposed"),
+        ("PUT", "/acl", {"acl": [{"entity": "project:ledger"}]}, "proposed"),
+        ("PUT", "", {"content": "SQLite"}, "active"),
+        ("DELETE", "", None, "retired"),
+    ],
+    ids=["by its scopes", "by its ACL", "to nobody", "to nobody, retired"],
+)
+async def test_what_is_shared_with_a_project_only_later_is_answered_as_the_proposal_that_it_became(
+    door: Door, method: str, path: str, body: Any, status: str
+) -> None:
+    saved = await said(door, M, ADR | {"scopes": ["user:alice"]}, ALICE)
+    assert saved["status"] == "active"
+    answer = await door.request(method, f"{K}/adr{path}", json=body, headers=ALICE | KEY)
+    assert answer.json()["status"] == status, answer.text
+    await door.desk.view.wait_for(await door.head())
+    assert (await read(door, f"{K}/adr", ALICE))["status"] == status
+    assert (await asked_later(door, method, f"{K}/adr{path}", body, ALICE)).json() == answer.json()
+
+
+async def test_an_earlier_version_that_its_author_states_again_is_answered_as_the_proposal_that_it_is(
+    door: Door,
+) -> None:
+    await propose(door)
+    await said(door, f"{M}/adr/approve", {}, LEAD)
+    again = {"to_version": 1}
+    answer = await said(door, f"{K}/adr/revert", again, ANN | KEY)
+    assert answer["status"] == "proposed" == (await read(door, f"{K}/adr", ANN))["status"]
+    assert (await asked_later(door, "POST", f"{K}/adr/revert", again, ANN)).json() == answer
+
+
 async def test_why_says_who_may_change_it(door: Door) -> None:
     await propose(door)
     for who, you in ((ANN, "owner"), (LEAD, "coordinator"), (DEV, None)):
@@ -322,6 +355,24 @@ async def test_a_later_version_of_ones_own_private_memory_is_in_force_at_once(do
     head = await door.head()
     assert (await said(door, M, mine | {"content": "blanks", "id": "later", "supersedes": "mine"}))["duplicate"]
     assert await door.head() == head
+
+
+@pytest.mark.parametrize("at_once", [False, True], ids=["alone", "in a bulk"])
+async def test_a_later_version_of_ones_own_that_is_restored_is_in_force_alone(door: Door, at_once: bool) -> None:
+    mine = {"layer": "semantic", "content": "tabs", "id": "mine"}
+    await said(door, M, mine)
+    await said(door, M, mine | {"content": "blanks", "id": "later", "supersedes": "mine"})
+    assert (await door.delete(f"{K}/later", headers=ALICE)).is_success
+    await said(door, f"{K}/mine/restore")
+    assert await listed(door, ALICE) == ["mine"]
+    if at_once:
+        await said(door, f"{K}/bulk", {"action": "restore", "ids": ["later"], "dry_run": False})
+    else:
+        answer = await said(door, f"{K}/later/restore", who=ALICE | KEY)
+        assert answer["position"] == await door.head()
+        assert (await asked_later(door, "POST", f"{K}/later/restore", None, ALICE)).json() == answer
+    assert await listed(door, ALICE) == ["later"]
+    assert (await read(door, f"{K}/mine"))["superseded_by"] == "later"
 
 
 async def test_nobody_supersedes_what_they_do_not_see_or_may_not_change(door: Door) -> None:

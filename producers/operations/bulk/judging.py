@@ -18,7 +18,7 @@ from producers.operations.judged import refused_of
 from producers.operations.knowledge.changes import refuse_status
 from producers.operations.knowledge.superseding import supersede_now
 from producers.operations.knowledge.unknown import unknown
-from producers.operations.knowledge.whose import acting_as, coordinators, shared_in
+from producers.operations.knowledge.whose import acting_as, coordinators
 from producers.operations.outcomes import ATTEMPTS
 from producers.operations.publish import SLICE, publish
 from producers.operations.updated import error_body
@@ -139,7 +139,7 @@ async def _came_of(
             continue
         results.append(_result(item_id, each, "done", appended.position))
         item = each.item
-        if item is not None and item.supersedes is not None and item.status != "active" and shared_in(item):
+        if item is not None and item.supersedes is not None and item.status != "active":
             await supersede_now(desk, caller, lineage, item_id, appended.event_id)
     return results
 

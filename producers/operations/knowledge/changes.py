@@ -24,6 +24,7 @@ from kledger.contract.errors import (
     ViewBehind,
 )
 from kledger.contract.scopes import Caller
+from kledger.contract.words import ItemStatus
 from kledger.requests.knowledge import SaveRequest
 from ledger.event import Fact, JsonObject, Lineage, NewEvent, utc_now
 from ledger.events.knowledge import KnowledgeRestored, KnowledgeRetired, KnowledgeSaved, KnowledgeShared
@@ -39,7 +40,7 @@ from producers.operations.knowledge.proposing import first_status, waits_for_a_p
 from producers.operations.knowledge.superseding import came_to_be, came_to_be_before, check_superseding, supersede_now
 from producers.operations.knowledge.unknown import unknown
 from producers.operations.knowledge.unreadable import Referring, warnings
-from producers.operations.knowledge.whose import acting_as, coordinator, shared_in
+from producers.operations.knowledge.whose import acting_as, coordinator
 from producers.operations.outcomes import ATTEMPTS, as_saved
 from producers.operations.publish import NAMESPACE, event_id, mismatch, publish, publish_judged
 from producers.operations.resources.together import keep_alone, refuse_others, together
@@ -365,11 +366,7 @@ async def publish_change(
             desk, caller, item_id, own_id, request_fields(fact), retry, as_coordinator=as_coordinator
         )
         if isinstance(earlier, StatedEvent):
-            moved = Moved(id=item_id, position=earlier.position, event_id=own_id)
-            before = await came_to_be_before(desk, caller, item_id, earlier.position, own_id)
-            if before is not None:
-                moved["position"], moved["status"] = before
-            return moved
+            return _moved(item_id, own_id, *await came_to_be_before(desk, caller, item_id, earlier.position, own_id))
         item, last, actor = earlier
         refuse_status(fact, item)
         if check is not None:
@@ -379,8 +376,12 @@ async def publish_change(
             (appended,) = await publish(desk.ledger, desk.tally, [event])
         except VersionConflict:
             continue
-        moved = Moved(id=item_id, position=appended.position, event_id=own_id)
-        if shared_in(item):
-            moved["position"], moved["status"] = await came_to_be(desk, caller, lineage, item, [appended])
-        return moved
+        return _moved(item_id, own_id, *await came_to_be(desk, caller, lineage, item, [appended]))
     raise VersionConflict(f"others keep writing to {item_id}: try again", id=item_id)
+
+
+def _moved(item_id: str, own_id: str, position: int, status: ItemStatus | None) -> Moved:
+    moved = Moved(id=item_id, position=position, event_id=own_id)
+    if status is not None:
+        moved["status"] = status
+    return moved

@@ -7,10 +7,12 @@ import uuid
 from kledger.answers.models import Reverted
 from kledger.contract.errors import Erased, InvalidPayload, VersionConflict
 from kledger.contract.scopes import Caller
+from kledger.contract.words import ItemStatus
 from ledger.event import Lineage, NewEvent
 from producers.access.principal import require_addressable
 from producers.operations.desk import Desk
 from producers.operations.knowledge.changes import owned_or_earlier
+from producers.operations.knowledge.superseding import came_to_be, came_to_be_before
 from producers.operations.outcomes import ATTEMPTS
 from producers.operations.publish import event_id, publish
 from projections.views.knowledge.versions import Version, version_made_at, version_of
@@ -34,15 +36,18 @@ async def revert(
     Forbidden, BrokerUnavailable, ViewBehind.
     """
 
-    def reverted(position: int, version: int) -> Reverted:
-        return Reverted(id=item_id, position=position, event_id=own_id, to_version=to_version, version=version)
+    def reverted(version: int, position: int, status: ItemStatus | None) -> Reverted:
+        told = Reverted(id=item_id, position=position, event_id=own_id, to_version=to_version, version=version)
+        if status is not None:
+            told["status"] = status
+        return told
 
     own_id, fields = event_id(retry), {"to_version": to_version, "cause": cause}
     for _ in range(ATTEMPTS):
         standing = await owned_or_earlier(desk, caller, item_id, own_id, fields, retry)
         if isinstance(standing, StatedEvent):
             version = await desk.view.ask(version_made_at, desk.org, item_id, standing.position)
-            return reverted(standing.position, version)
+            return reverted(version, *await came_to_be_before(desk, caller, item_id, standing.position, own_id))
         item, last, actor = standing
         if expected_version is not None and item.version != expected_version:
             raise VersionConflict(
@@ -58,7 +63,7 @@ async def revert(
             (appended,) = await publish(desk.ledger, desk.tally, [event])
         except VersionConflict:
             continue
-        return reverted(appended.position, item.version + 1)
+        return reverted(item.version + 1, *await came_to_be(desk, caller, lineage, item, [appended]))
     raise VersionConflict(f"others keep writing to {item_id}: try again", id=item_id)
 
 

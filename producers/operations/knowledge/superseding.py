@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from kledger.contract.errors import VersionConflict
-from kledger.contract.projects import SUPERSEDING_MARGIN
+from kledger.contract.projects import SUPERSEDING_MARGIN, is_shared_kind
 from kledger.contract.scopes import Caller
 from kledger.contract.words import ItemStatus
 from ledger.event import Appended, JsonObject, Lineage, NewEvent
@@ -121,28 +121,27 @@ def _own_id(cause: str) -> str:
 
 async def came_to_be(
     desk: Desk, caller: Caller, lineage: Lineage, item: ask.Standing, appended: Sequence[Appended]
-) -> tuple[int, ItemStatus]:
-    """The last position and the status of shared memory after events that the gate accepted; `item` is from before.
+) -> tuple[int, ItemStatus | None]:
+    """The last position after events that the gate accepted, and of a kind that projects share the status that they
+    made of the item; `item` is from before.
 
     One that is in force by them supersedes the item that it names. Raises what the gate refused an event for.
     """
+    position, shared = appended[-1].position, is_shared_kind(item.kind)
+    if not shared and item.supersedes is None:
+        return position, None
     await refuse_refused(desk, [each.position for each in appended])
-    position = appended[-1].position
-    now = (await desk.view.ask(ask.standings, desk.org, caller, [item.id])).get(item.id)
-    if now is None:
-        return position, item.status
+    now = (await desk.view.ask(ask.standings, desk.org, caller, [item.id])).get(item.id, item)
     if now.status == "active" != item.status and item.supersedes is not None:
         position = max(position, await supersede_now(desk, caller, lineage, item.id, appended[0].event_id))
-    return position, now.status
+    return position, now.status if shared else None
 
 
 async def came_to_be_before(
     desk: Desk, caller: Caller, item_id: str, position: int, cause: str
-) -> tuple[int, ItemStatus] | None:
-    """What `came_to_be` answered to an earlier request; None where the item was no shared memory then."""
+) -> tuple[int, ItemStatus | None]:
+    """What `came_to_be` answered to an earlier request."""
     status: ItemStatus | None = await desk.view.ask(ask.shared_status_at, desk.org, item_id, position)
-    if status is None:
-        return None
     return max(position, (await came_of(desk, caller, item_id, cause)).position), status
 
 

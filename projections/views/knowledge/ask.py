@@ -15,13 +15,13 @@ import duckdb
 import orjson
 
 from kledger.contract.knowledge import Source
+from kledger.contract.projects import SHARED_KINDS
 from kledger.contract.scopes import Caller
 from kledger.contract.words import ItemStatus
 from ledger.event import JsonObject
 from ledger.events.knowledge import KnowledgeSaved
 from projections.fold_kit.named_rows import first_row, named_rows
 from projections.fold_kit.sql_text import among, among_numbers
-from projections.fold_kit.visibility import shared_by_a_project
 from projections.views.knowledge.evidence import confidence
 from projections.views.knowledge.memory_fields import (
     MEMORY_COLUMNS,
@@ -238,11 +238,10 @@ def _reasons(cursor: duckdb.DuckDBPyConnection, positions: Sequence[int]) -> dic
 
 
 def shared_status_at(cursor: duckdb.DuckDBPyConnection, org: str, item_id: str, position: int) -> ItemStatus | None:
-    """The status that the event at a position made of what a project shared before it; None of any other item."""
+    """The status that the event at a position made of an item of a kind that projects share; None of any other."""
     row = cursor.execute(
-        f"""SELECT v.status FROM knowledge_versions AS v JOIN knowledge_versions AS b ON b.valid_to = v.valid_from
-            WHERE v.org = ? AND v.id = ? AND v.valid_from = ? AND b.org = v.org AND b.id = v.id
-                AND {shared_by_a_project("b.")}""",
+        f"""SELECT status FROM knowledge_versions
+            WHERE org = ? AND id = ? AND valid_from = ? AND kind IN ({among(SHARED_KINDS)})""",
         [org, item_id, position],
     ).fetchone()
     return None if row is None else row[0]
