@@ -1,7 +1,8 @@
-"""Query parameters that an endpoint does not have are refused, on every endpoint alike.
+"""What an endpoint does not read is refused, on every endpoint alike: parameters that it does not have, and a body.
 
-A filter that is misspelt and ignored answers what was not asked. Which parameters an endpoint has is read off its
-handler and what that depends on, as FastAPI reads it: there is no list beside them.
+A filter that is misspelt and ignored answers what was not asked, and a reason in a body that nobody reads is lost.
+Which parameters an endpoint has is read off its handler and what that depends on, as FastAPI reads it: there is no list
+beside them.
 """
 
 from __future__ import annotations
@@ -16,14 +17,32 @@ from starlette.requests import Request
 
 from kledger.contract.errors import InvalidPayload
 
+_CHANGING = ("POST", "PUT", "PATCH", "DELETE")
 _SHOWN = 10
 """Unknown names that an error tells of."""
 
 
 async def refuse_unknown(request: Request) -> None:
-    """Refuse a request that names a parameter its route does not have. Raises InvalidPayload."""
+    """Refuse a request that names a parameter its route does not have, or says something in a body to a route that
+    takes none. Raises InvalidPayload, BadJson, PayloadTooLarge."""
+    route = request.scope["route"]
     if request.scope["query_string"]:
-        refuse_others(request, known_of(request.scope["route"]))
+        refuse_others(request, known_of(route))
+    if route.body_field is None and request.method in _CHANGING and await request.body():
+        _refuse_said(request, await request.json(), known_of(route))
+
+
+def _refuse_said(request: Request, document: object, known: Collection[str]) -> None:
+    if document in ({}, None):  # as many clients send where there is nothing to say
+        return
+    said = list(document)[:_SHOWN] if isinstance(document, dict) else []
+    asked = f"{request.method} {request.scope['path'][:200]}"
+    parameters = [name for name in said if name in known]
+    instead = f"give {' and '.join(parameters)} as a parameter of the address" if parameters else "leave it out"
+    raise InvalidPayload(
+        f"{asked} takes no body, and nothing in one would be kept: {instead}",
+        errors=[{"field": name[:100], "reason": "is in a body, which is not read here"} for name in said],
+    )
 
 
 def refuse_others(request: Request, known: Collection[str]) -> None:

@@ -7,11 +7,12 @@ from collections.abc import AsyncIterator, Iterator
 
 import pytest
 from fastapi import FastAPI
+from fastapi.routing import APIRoute
 from starlette.routing import BaseRoute
 
 from producers.http.app import create_app
 from producers.http.known_parameters import known_of
-from tests.doors.http_door import Door, http_door, refusal
+from tests.doors.http_door import ALICE, Door, http_door, refusal
 
 UNKNOWN = "tyeps"
 
@@ -69,3 +70,34 @@ async def test_a_refusal_tells_what_the_endpoint_has(door: Door) -> None:
     assert "'topk'" in told
     assert "top_k" in told
     assert "it has none" in refusal(await door.post("/mcp", params={"a": "1"}, json={}), 422, "invalid_payload")
+
+
+BODILESS = [
+    (route, method)
+    for route in routes(create_app(None))  # type: ignore[arg-type]
+    if isinstance(route, APIRoute) and route.body_field is None
+    for method in sorted((route.methods or set()) - {"GET", "HEAD"})
+]
+
+
+async def test_what_is_said_in_a_body_that_an_endpoint_does_not_take_is_refused_and_nothing_is_done(door: Door) -> None:
+    await door.saved(id="x")
+    head = await door.head()
+    for route, method in BODILESS:
+        filled = re.sub(r"\{[^}]*\}", "x", route.path)
+        for body in ({"reason": "wrong"}, ["wrong"], "wrong"):
+            answer = await door.request(method, filled, json=body, headers=ALICE)
+            told = refusal(answer, 422, "invalid_payload")
+            assert told.startswith(f"{method} {filled} takes no body"), (route, told)
+            if isinstance(body, dict) and "reason" in known_of(route):
+                assert told.endswith("give reason as a parameter of the address")
+    assert await door.head() == head
+    assert ("/api/knowledge/{item_id}", "DELETE") in [(route.path, method) for route, method in BODILESS]
+
+
+@pytest.mark.parametrize("body", [b"", b"{}", b"null"])
+async def test_a_body_that_says_nothing_is_as_none(door: Door, body: bytes) -> None:
+    await door.saved(id="x")
+    stated = ALICE | {"Content-Type": "application/json"}
+    answer = await door.request("DELETE", "/api/knowledge/x", content=body, headers=stated)
+    assert answer.status_code == 200, answer.text
