@@ -5,7 +5,7 @@ The X-Ledger headers choose among the identities of a token. They never add one.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import get_args
 
@@ -77,12 +77,15 @@ class Principal:
         return Caller.of(alone, addresses)
 
 
-def require_addressable(caller: Caller, scopes: Iterable[str], what: str) -> None:
-    """Raise Forbidden when a caller with a token names a scope or owner that its token is not bound to."""
+def require_addressable(caller: Caller, scopes: Iterable[str], what: str, before: Collection[str] = ()) -> None:
+    """Raise Forbidden when a caller with a token names a scope or owner that its token is not bound to.
+
+    `before` are those that are named already: only who is added is asked whether they want it.
+    """
     if caller.addresses is None:
         return
     for scope in scopes:
-        if scope not in caller.addresses:
+        if scope not in caller.addresses and scope not in before:
             raise Forbidden(
                 f"your token is not bound to {scope}, so {what} may not name it: use one of "
                 f"{', '.join(sorted(caller.addresses))}",

@@ -33,6 +33,7 @@ from ledger.event import Fact, Lineage, NewEvent
 from ledger.events.evolution import EvolutionRequested
 from ledger.events.knowledge import KnowledgeRated, KnowledgeRevised, KnowledgeScored
 from ledger.readers import Judge, judge_of, readers
+from producers.access.principal import require_addressable
 from producers.operations.admin.scope_types import require_types
 from producers.operations.desk import Desk, folded
 from producers.operations.knowledge.same_change import Before, Change, before, change, unkept
@@ -99,7 +100,7 @@ async def _updated(
     desk: Desk, caller: Caller, lineage: Lineage, item_id: str, payload: UpdateRequest, retry: uuid.UUID | None
 ) -> tuple[Changed, str | None]:
     """The answer to the change, and the id of the evolution that it requests, None where it requests none."""
-    facts = _facts(payload, caller)
+    facts = _facts(payload)
     await require_types(desk, [*(payload.scopes or ()), *filter(None, [payload.owner])])
     requested = change(item_id, facts | _rewrite_request(payload, item_id), lineage, retry)
     # For the events that are no case themselves.
@@ -130,6 +131,9 @@ async def _updated(
                 id=item_id,
                 current_version=item.version,
             )
+        if "revised" in left:
+            require_addressable(caller, payload.scopes or (), "what you state anew", item.scopes)
+            require_addressable(caller, filter(None, [payload.owner]), "what you state anew", [item.owner])
         pending = {part: _through(requested.facts[part], judged.judge) for part in left}
         if isinstance(revision := pending.get("revised"), KnowledgeRevised):
             pending["revised"] = await with_its_task(desk, item, revision)
@@ -198,9 +202,9 @@ def _kept_parts(earlier: Before) -> dict[str, KeptEvent]:
     }
 
 
-def _facts(payload: UpdateRequest, caller: Caller) -> dict[str, Fact]:
+def _facts(payload: UpdateRequest) -> dict[str, Fact]:
     """The facts of a request by part, in the order they are appended, without the rewrite."""
-    revision = revision_of(payload, caller)
+    revision = revision_of(payload)
     facts: dict[str, Fact] = {} if revision is None else {"revised": revision}
     if payload.expected_version is not None and revision is None:
         raise InvalidPayload(

@@ -114,9 +114,8 @@ def lineage_of(lineage: Lineage, payload: SaveRequest) -> Lineage:
     return lifted(lineage, payload.source, trace_id=payload.trace_id, message_id=payload.message_id)
 
 
-def revision_of(payload: UpdateRequest, caller: Caller) -> KnowledgeRevised | None:
-    """The revision in an update, None where it revises no field. Raises Forbidden."""
-    require_addressable(caller, [*(payload.scopes or ()), *filter(None, [payload.owner])], "what you state anew")
+def revision_of(payload: UpdateRequest) -> KnowledgeRevised | None:
+    """The revision in an update, None where it revises no field."""
     fields = {name: getattr(payload, name) for name in KnowledgeRevised.at_least_one}
     fields["resource_ids"] = payload.referred()
     revised = {name: value for name, value in fields.items() if value is not None}

@@ -125,7 +125,7 @@ async def _addressed(
             raise NotOwner(f"{document_id} is owned by {owner} and stays so: ingest it as {owner}", id=document_id)
     stands = None if now is None else now.stated["scopes"]
     scopes = list(dict.fromkeys(payload.scopes or stands or [owner]))
-    require_addressable(caller, scopes, "what you ingest")
+    require_addressable(caller, scopes, "what you ingest", stands or ())
     await require_types(desk, scopes)
     return now, owner, scopes
 

@@ -57,7 +57,7 @@ async def revert(
                 current_version=item.version,
             )
         earlier = await _earlier(desk, item_id, to_version)
-        require_addressable(caller, earlier.scopes, "what you state anew")
+        require_addressable(caller, earlier.scopes, "what you state anew", item.scopes)
         event = NewEvent(earlier.stated_anew(cause), item_id, actor, desk.org, lineage, id=own_id, expects=last)
         try:
             (appended,) = await publish(desk.ledger, desk.tally, [event])

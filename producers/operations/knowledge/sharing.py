@@ -43,8 +43,7 @@ async def share(
 
 def check_new_readers(caller: Caller, fact: KnowledgeShared, item: ask.Standing) -> None:
     """Raise Forbidden where an ACL names somebody new whom the caller's token may not name."""
-    fresh = [entity for entity in fact.readers() if entity not in item.shared_with]
-    require_addressable(caller, fresh, "an ACL of yours")
+    require_addressable(caller, fact.readers(), "an ACL of yours", item.shared_with)
 
 
 async def revisable(

@@ -92,7 +92,9 @@ def addressed(caller: Caller, payload: ResourceRequest, standing: ask.Standing |
         if payload.owner not in (None, owner):
             raise NotOwner(f"{payload.id} is owned by {owner} and stays so: save it as {owner}", id=payload.id)
     scopes = list(dict.fromkeys(payload.scopes or [owner]))
-    require_addressable(caller, [*scopes, *payload.shared_with], "what you save")
+    *_, scopes_now, shared_now = ([], []) if standing is None else standing.statement
+    require_addressable(caller, scopes, "what you save", scopes_now)
+    require_addressable(caller, payload.shared_with, "what you save", shared_now)
     return owner, scopes
 
 
