@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Sequence
 from typing import Any, Literal, cast
 
@@ -110,6 +111,25 @@ async def test_one_side_is_kept_and_the_other_can_be_brought_back(door: Door) ->
     assert (await read(door, f"{M}/unsure"))["status"] == "retired"
     await said(door, f"{K}/unsure/restore")
     assert (await read(door, f"{M}/unsure"))["status"] == "active"
+
+
+async def test_a_side_that_is_out_of_recall_cannot_hold(door: Door) -> None:
+    assert (await door.delete(f"{K}/sure", headers=ALICE)).is_success
+    await said(door, M, {"id": "passing", "layer": "short", "content": "p", "lifetime": 1})
+    await contradict(door, "passing", "unsure", "conflict-2")
+    await asyncio.sleep(1.1)
+    head = await door.head()
+    for conflict, winner, status in (("conflict-1", "sure", "retired"), ("conflict-2", "passing", "expired")):
+        for merge in ({}, {"merge": {"content": "both"}}):
+            path = f"/api/conflicts/{conflict}/resolve"
+            answer = await door.post(path, json={"winner": winner} | merge, headers=ALICE)
+            assert f"{winner} is {status}" in refusal(answer, 409, "illegal_state")
+    assert await door.head() == head
+    assert (await read(door, f"{M}/unsure"))["status"] == "active"
+    await said(door, f"{K}/sure/restore")
+    assert (await said(door, RESOLVE, {"winner": "sure"}))["retired"] == "unsure"
+    other = await said(door, "/api/conflicts/conflict-2/resolve", {"winner": None})
+    assert (other["winner"], other["retired"]) == (None, None)
 
 
 async def test_both_sides_are_kept(door: Door) -> None:

@@ -60,7 +60,8 @@ async def confirm(
         # What is over must not stay for good by a confirmation that comes before the node has stated its end.
         status = "expired" if short and await is_over(desk, item_id) else item.status
         if status != "active":
-            raise IllegalState(f"{item_id} is {status}: restore it first", id=item_id, status=status)
+            fault = f"{item_id} is {status}: only what is active can be confirmed"
+            raise IllegalState(fault, id=item_id, status=status)
         events = [
             NewEvent(fact, item_id, judge.actor, desk.org, lineage, id=confirmed_id, expects=last),
         ]

@@ -12,6 +12,7 @@ from ledger.event import JsonObject, Lineage, NewEvent
 from ledger.events.conflict import ConflictResolved
 from ledger.events.knowledge import KnowledgeRetired, KnowledgeRevised
 from producers.operations.desk import Desk, folded, reach_head
+from producers.operations.knowledge.changes import is_over
 from producers.operations.knowledge.task_of_content import with_its_task
 from producers.operations.knowledge.whose import changer
 from producers.operations.models.processes import caused, own
@@ -21,6 +22,7 @@ from projections.views.knowledge import ask
 from projections.views.processes.ask import Process
 
 KIND = "conflict"
+_HOLDING = ("active", "proposed")
 
 
 def shown(process: Process) -> JsonObject:
@@ -48,8 +50,8 @@ async def resolve(
     With `merge` the winner, which the caller has to own, is revised to say both. All of it can be taken back: `revert`
     of the winner, `restore` of the other item.
 
-    Raises UnknownProcess, InvalidPayload (the winner is neither side), NotOwner, IllegalState, VersionConflict,
-    BrokerUnavailable, ViewBehind.
+    Raises UnknownProcess, InvalidPayload (the winner is neither side), NotOwner, IllegalState (it is decided, or the
+    winner is out of recall), VersionConflict, BrokerUnavailable, ViewBehind.
     """
     await reach_head(desk)
     process = await own(desk, caller, KIND, process_id)
@@ -70,8 +72,9 @@ async def resolve(
     expects = await desk.ledger.last_position_of(desk.org, KIND, process_id)
     events = [NewEvent(fact, process_id, process.owner, desk.org, by, id=ids["resolved"], expects=expects)]
     standing = await desk.view.ask(ask.standings, desk.org, caller, [*filter(None, [loser, winner])])
+    kept = standing.get(winner or "")
+    await _refuse_gone(desk, kept)
     if (revision := _revision(payload)) is not None:
-        kept = standing.get(winner or "")
         actor = await changer(desk, caller, kept) if kept is not None and kept.status == "active" else None
         last = await folded(desk, "knowledge", winner or "")
         if kept is None or actor is None:
@@ -79,7 +82,7 @@ async def resolve(
         revision = await with_its_task(desk, kept, revision)
         events.append(NewEvent(revision, kept.id, actor, desk.org, by, id=ids["merged"], expects=last))
     item = standing.get(loser)
-    held = item is not None and item.status in ("active", "proposed")
+    held = item is not None and item.status in _HOLDING
     if item is not None and held and (actor := await changer(desk, caller, item)) is not None:
         retired = KnowledgeRetired(reason=payload.reason or f"{winner} holds instead")
         last = await folded(desk, "knowledge", item.id)
@@ -87,6 +90,19 @@ async def resolve(
     appended = await publish(desk.ledger, desk.tally, events)
     gone = loser if isinstance(events[-1].fact, KnowledgeRetired) else None
     return _resolved(process_id, winner, gone, revision is not None, appended[-1].position)
+
+
+async def _refuse_gone(desk: Desk, winner: ask.Standing | None) -> None:
+    """Raise IllegalState for a side that cannot hold, as it is out of recall: the decision would leave neither."""
+    if winner is None:
+        return
+    status = "expired" if winner.status == "active" and await is_over(desk, winner.id) else winner.status
+    if status not in _HOLDING:
+        raise IllegalState(
+            f"{winner.id} is {status}, and what holds has to be in force: restore it first, or let the other side hold",
+            id=winner.id,
+            status=status,
+        )
 
 
 def _resolved(process_id: str, winner: str | None, retired: str | None, merged: bool, position: int) -> Resolved:
