@@ -97,6 +97,20 @@ async def test_a_memory_is_an_item_with_its_words_and_its_layer(door: Door) -> N
     assert (answer.status_code, answer.json()["duplicate"]) == (201, True), answer.text
 
 
+async def test_tags_that_are_stated_anew_are_the_tags_of_a_memory(door: Door) -> None:
+    saved = await remembered(door, layer="semantic", content="The lamp is green", tags=["green"])
+    assert (await read(door, saved["id"]))["tags"] == ["green"]
+    other = await door.put(f"{K}/{saved['id']}", json={"content": "The lamp is blue"}, headers=ALICE)
+    await door.desk.view.wait_for(other.json()["position"])
+    assert (await read(door, saved["id"]))["tags"] == ["green"], "nothing was said of them"
+    revised = await door.put(f"{K}/{saved['id']}", json={"tags": {"colour": "blue"}}, headers=ALICE)
+    await door.desk.view.wait_for(revised.json()["position"])
+    assert (await read(door, saved["id"]))["tags"] == {"colour": "blue"}
+    assert (await read(door, saved["id"], as_of=saved["position"]))["tags"] == ["green"]
+    listed = (await door.get(M, headers=ALICE)).json()["results"]
+    assert [each["tags"] for each in listed] == [{"colour": "blue"}]
+
+
 async def test_plain_knowledge_is_no_memory(door: Door) -> None:
     plain = await door.saved()
     assert await ids(door) == []

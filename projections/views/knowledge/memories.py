@@ -199,7 +199,7 @@ def _status(moment: datetime) -> str:
 def memory_of(row: JsonObject, moment: datetime) -> JsonObject:
     """A memory as the interfaces answer it, from a row of `memory_items`: the fields of its layer by their own names.
 
-    `type` is its layer and `tags` are a list where the save stated them so.
+    `type` is its layer and `tags` are a list where the save stated them so and nothing was stated anew.
     """
     item: JsonObject = whole(row)
     stated: JsonObject = stated_memory(row) or {}
@@ -214,12 +214,18 @@ def memory_of(row: JsonObject, moment: datetime) -> JsonObject:
         **{"evidence_count": row["evidence_count"], "first_observed": times["first_observed"]},
         **{"last_confirmed": times["last_confirmed"], "last_updated": item["updated_at"]},
         **{"success_rate": row["success_rate"], "usage_count": row["usage_count"]},
-        **{"tags": stated["tags"] or item["tags"], "related_memories": stated["related"]},
+        **{"tags": _tags(item, stated), "related_memories": stated["related"]},
         "session_id": stated["session"],
         **{"created_at": item["created_at"], "updated_at": item["updated_at"]},
         **{name: item[name] for name in ("acl", "merged_into", "supersedes", "superseded_by") if name in item},
     }
     return shown | _of_layer(stated, times, item["content"])
+
+
+def _tags(item: JsonObject, stated: JsonObject) -> Any:
+    """The tags of a memory: those of its save are its own, and what was stated anew are the item's."""
+    anew = item["version"] > 1 and item["tags"]
+    return item["tags"] if anew else stated["tags"] or item["tags"]
 
 
 def _of_layer(stated: JsonObject, times: JsonObject, content: str) -> JsonObject:
