@@ -182,6 +182,8 @@ def _warnings(document: Any) -> Iterator[str]:
     for hint in document.get("hints") or ():
         yield f"hint: {plain(hint)}"
     for warning in document.get("warnings") or ():
+        if isinstance(warning, str):  # of a status, whose answer shows it
+            continue
         yield f"warning: {plain(advised(warning['message']))}"
     for lack in document.get("degraded") or ():
         at = "" if lack["position"] is None else f", at position {lack['position']}"

@@ -72,6 +72,16 @@ def runs(node: ScriptedNode, kind: str, result: dict[str, Any]) -> None:
     node.says("GET /api/admin/jobs/j-1", {**job, "state": "done", "done": 10, "result": result})
 
 
+@pytest.mark.parametrize("option", [(), ("--json",)])
+def test_status_tells_what_wants_attention_and_ends_well(node: ScriptedNode, option: tuple[str, ...]) -> None:
+    warning = "2 parked events wait for you (at 11, 12): kledger refused list"
+    node.says("GET /api/admin/status", STATUS | {"warnings": [warning]})
+    ran = kledger("status", *option)
+    assert ran.exit_code == 0, ran.output
+    assert warning in said(ran)
+    assert ran.stderr == ""
+
+
 def test_status_shows_head_views_lag_refused_and_versions(node: ScriptedNode) -> None:
     node.says("GET /api/admin/status", STATUS)
     ran = kledger("status")
