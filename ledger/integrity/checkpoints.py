@@ -20,6 +20,7 @@ from kledger.contract.json_text import MOST_POSITION
 from ledger.event import JsonObject
 from ledger.integrity.chain import HASH_BYTES, Chain
 from ledger.integrity.signing_keys import SigningKeys, VerifyingKey
+from ledger.runtime.synced import append_lines
 
 _PURPOSE = b"kledger checkpoint 1\n"
 _TAIL_BYTES = 4096  # a line has about 400
@@ -90,27 +91,29 @@ def sign(chain: Chain, keys: SigningKeys, time: datetime) -> SignedCheckpoint:
 
 
 def append_checkpoints(path: Path, checkpoints: Iterable[SignedCheckpoint]) -> None:
-    """Append checkpoints to the file and sync it to disk."""
-    with path.open("ab") as file:
-        file.write(b"".join(orjson.dumps(one.to_json()) + b"\n" for one in checkpoints))
-        file.flush()
-        os.fsync(file.fileno())
+    """Append checkpoints to the file and sync it to disk. Raises OSError, and then the file is as it was."""
+    append_lines(path, b"".join(orjson.dumps(one.to_json()) + b"\n" for one in checkpoints))
 
 
 def last_checkpoint(path: Path) -> SignedCheckpoint | None:
     """The checkpoint of the file's last line; None where there is no file, or an empty one.
 
-    A partial line, left by a crash, is removed. Raises ValueError when the last whole line is not a checkpoint.
+    A partial line, left by a crash, is removed, however long. Raises ValueError when the last whole line is not a
+    checkpoint.
     """
     try:
         with path.open("r+b") as file:
-            size = file.seek(0, os.SEEK_END)
-            start = max(0, size - _TAIL_BYTES)
-            file.seek(start)
-            tail = file.read()
-            whole = tail[: tail.rfind(b"\n") + 1]
-            if len(whole) < len(tail):
-                file.truncate(start + len(whole))
+            size = start = file.seek(0, os.SEEK_END)
+            whole = b""
+            while start and not whole:
+                start, end = max(0, start - _TAIL_BYTES), start
+                file.seek(start)
+                tail = file.read(end - start)
+                whole = tail[: tail.rfind(b"\n") + 1]
+            if start + len(whole) < size:
+                size = file.truncate(start + len(whole))
+            file.seek(max(0, size - _TAIL_BYTES))
+            whole = file.read()
     except FileNotFoundError:
         return None
     lines = whole.splitlines()

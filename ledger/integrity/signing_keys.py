@@ -11,7 +11,6 @@ In the directory `keys` of a node, readable by its owner alone:
 from __future__ import annotations
 
 import base64
-import os
 import stat
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -26,6 +25,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey,
 from kledger.contract.errors import InvalidPayload, UnsafeKeyFile
 from ledger.broker.server_config import write_private
 from ledger.event import JsonObject
+from ledger.runtime.synced import append_lines, sync
 
 _SUCCESSION = b"kledger key succession 1\n"
 
@@ -112,10 +112,7 @@ class SigningKeys:
             "signed_by_old": base64.b64encode(old.sign(message)).decode(),
             "signed_by_new": base64.b64encode(fresh.sign(message)).decode(),
         }
-        with (self.directory / "succession.jsonl").open("ab") as file:
-            file.write(orjson.dumps(line) + b"\n")
-            file.flush()
-            os.fsync(file.fileno())
+        append_lines(self.directory / "succession.jsonl", orjson.dumps(line) + b"\n")
         write_private(self._file, _pem(fresh))
         return before, after
 
@@ -178,10 +175,12 @@ def _succession(old: VerifyingKey, new: VerifyingKey) -> bytes:
 
 
 def _publish(directory: Path, private: Ed25519PrivateKey) -> Ed25519PrivateKey:
-    """Store the public key before the private one is used, so that every signature can be verified."""
+    """Store the public key durably before the private one is used, so that every signature can be verified."""
     key = VerifyingKey.of(private.public_key())
-    (directory / "public").mkdir(exist_ok=True)
-    (directory / "public" / f"{key.id}.pem").write_text(key.pem())
+    public = directory / "public"
+    public.mkdir(exist_ok=True)
+    write_private(public / f"{key.id}.pem", key.pem().encode())
+    sync(public)
     return private
 
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import resource
 import shutil
 import sys
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,7 @@ import pytest
 from kledger.contract.errors import ChainContradicted, InvalidPayload, LogGap, NotCertified, UnsafeKeyFile
 from ledger.integrity.chain import Chain, leaf_hash
 from ledger.integrity.checkpoint_hook import CheckpointHook
-from ledger.integrity.checkpoints import last_checkpoint, read_checkpoints
+from ledger.integrity.checkpoints import append_checkpoints, last_checkpoint, read_checkpoints
 from ledger.integrity.notary import Notary
 from ledger.integrity.notary_start import NotaryFiles
 from ledger.integrity.signing_keys import SigningKeys, VerifyingKey, public_keys, trusted_with
@@ -247,6 +248,65 @@ async def test_a_replaced_key_signs_from_then_on_and_the_old_one_still_verifies(
     for text in ("", "AAAA", "-----BEGIN PUBLIC KEY-----\n-----END PUBLIC KEY-----"):
         with pytest.raises(InvalidPayload, match="public key"):
             VerifyingKey.from_text(text)
+
+
+@contextmanager
+def no_file_longer_than(length: int) -> Iterator[None]:
+    """Who writes on gets an error behind the last byte that has room, as on a full disk."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (length, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+def test_a_checkpoint_without_room_leaves_no_part_of_it_before_the_next_one(tmp_path: Path) -> None:
+    _, files = signed_log(tmp_path, 3, every=1)
+    first, *others = read_checkpoints(files.checkpoints)
+    files.checkpoints.unlink()
+    append_checkpoints(files.checkpoints, [first])
+    before = files.checkpoints.read_bytes()
+    with no_file_longer_than(len(before) + 100), pytest.raises(OSError, match="too large"):
+        append_checkpoints(files.checkpoints, others)
+    assert files.checkpoints.read_bytes() == before
+    append_checkpoints(files.checkpoints, others)
+    assert last_checkpoint(files.checkpoints) == others[-1]
+    assert read_checkpoints(files.checkpoints, invalid=lambda *line: pytest.fail(str(line))) == [first, *others]
+
+
+@pytest.mark.parametrize("length", [10, 200])
+def test_a_replacement_of_the_key_without_room_is_none_and_the_next_one_is_known(tmp_path: Path, length: int) -> None:
+    keys = SigningKeys.open(tmp_path)
+    old = keys.current()
+    with no_file_longer_than(length), pytest.raises(OSError, match="too large"):
+        keys.rotate()
+    assert keys.current() == old
+    assert all(path.stat().st_size for path in (tmp_path / "public").iterdir())
+    _, new = keys.rotate()
+    assert set(trusted_with(old, tmp_path)) == {old.id, new.id}
+
+
+def test_a_line_of_a_replacement_that_a_kill_has_cut_takes_no_other_with_it(tmp_path: Path) -> None:
+    keys = SigningKeys.open(tmp_path)
+    old, new = keys.rotate()
+    with (tmp_path / "succession.jsonl").open("ab") as file:
+        file.write(b'{"old":"')
+    _, third = keys.rotate()
+    assert set(trusted_with(old, tmp_path)) == {old.id, new.id, third.id}
+
+
+@pytest.mark.parametrize("torn", [b"\0" * 5_000, b"\0" * 100_000, b'{"position"'])
+def test_what_stands_behind_the_last_checkpoint_and_is_no_line_is_removed_however_long(
+    tmp_path: Path, torn: bytes
+) -> None:
+    _, files = signed_log(tmp_path, 2, every=1)
+    before = files.checkpoints.read_bytes()
+    files.checkpoints.write_bytes(before + torn)
+    last = last_checkpoint(files.checkpoints)
+    assert last is not None
+    assert last.position == 2
+    assert files.checkpoints.read_bytes() == before
 
 
 def test_the_last_checkpoint_of_no_file_or_an_empty_one_is_none(tmp_path: Path) -> None:
