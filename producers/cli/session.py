@@ -220,7 +220,7 @@ def _in_json(text: str, encoding: str | None) -> str:
 
 @contextmanager
 def files_named() -> Iterator[None]:
-    """Turn an OSError about a file that the user named into InvalidPayload."""
+    """Turn an OSError about a file that the user named into InvalidPayload, and a full disk into ServiceFailed."""
     try:
         yield
     except BrokenPipeError:  # the reader closed the pipe
@@ -233,6 +233,10 @@ def files_named() -> Iterator[None]:
             errors=[],
         ) from error
     except OSError as error:
+        from ledger.runtime.no_room import no_room
+
+        if (full := no_room(error)) is not None:
+            raise full from error
         reason = error.strerror or str(error) or type(error).__name__
         if error.filename is not None:
             reason = f"{os.fsdecode(error.filename)}: {reason}; give a path that is there and that you may use"

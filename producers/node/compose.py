@@ -10,15 +10,17 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractContextManager, AsyncExitStack, asynccontextmanager, nullcontext
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 
 import structlog
 import uvloop
 
-from kledger.contract.errors import LedgerError
+from kledger.contract.errors import LedgerError, NodeMisconfigured
 from ledger.event import JsonObject
 from ledger.installed import PRODUCT, version
 from ledger.runtime.gc_tuning import collect_seldom, loading
 from ledger.runtime.logs import VARIABLE, log_to_stderr
+from ledger.runtime.no_room import no_room
 from producers.node.address import NodeAddress
 from producers.node.start.foundation import NodeSettings, begin
 from producers.node.start.stopped import SIGNALS, StoppedAtStart, go_on, heard_at_once
@@ -97,13 +99,25 @@ async def node(
     """A running node; once `ending` returns true it restarts no process. `heard` is around what keeps the event loop.
 
     Raises StoppedAtStart, DataDirectoryInUse, NodeMisconfigured, InvalidPayload, BrokerMisconfigured,
-    BrokerUnavailable, VectorProcessGone.
+    BrokerUnavailable, VectorProcessGone, ServiceFailed (the disk is full).
     """
     started = time.monotonic()
     async with AsyncExitStack() as stack:
-        base = await begin(settings, stack, ending)
-        go_on(ending)
-        with loading(), heard():  # half of a node's modules, while a thread opens the view
-            from producers.node.start.assembly import assemble
+        try:
+            base = await begin(settings, stack, ending)
+            go_on(ending)
+            with loading(), heard():  # half of a node's modules, while a thread opens the view
+                from producers.node.start.assembly import assemble
 
-        yield await assemble(base, stack, started, ending)
+            address = await assemble(base, stack, started, ending)
+        except OSError as error:
+            raise no_room(error) or _not_usable(settings.data, error) from error
+        yield address
+
+
+def _not_usable(data: Path, error: OSError) -> NodeMisconfigured:
+    file = data if error.filename is None else os.fsdecode(error.filename)
+    return NodeMisconfigured(
+        f"{file} cannot be used ({error.strerror or error}): give the node's user the right to read and write all of "
+        f"{data}, or choose another data directory with --data"
+    )

@@ -17,10 +17,12 @@ from kledger.contract.errors import BrokerUnavailable, ServiceFailed
 from ledger.broker import disk_watch
 from ledger.broker.server import EmbeddedServer
 from ledger.broker.stream_setup import ensure_stream
+from ledger.integrity.signing_keys import SigningKeys
 from ledger.store.jetstream import JetStreamLedger
 from tests.conftest import saved
-from tests.journeys.running_node import assert_found, assert_kept_once, caught_up, items, result_of, running, until
+from tests.journeys.running_node import assert_found, assert_kept_once, caught_up, items, result_of, running, until, up
 from tests.patience import comes_true
+from tests.processes import started
 
 
 @contextmanager
@@ -94,6 +96,19 @@ def test_a_view_without_room_is_unhealthy_parks_nothing_and_goes_on_when_there_i
         assert caught_up(ledger)["refused"] == 0
         assert_kept_once(ledger, {str(one["id"]): int(one["position"] or 0) for one in told["results"]})
         assert result_of(ledger, "verify")["equal"] is True
+
+
+def test_a_start_and_a_command_on_files_that_find_no_room_say_so_in_a_sentence(tmp_path: Path) -> None:
+    with small_disk(tmp_path / "disk", 1) as disk:
+        before = SigningKeys.open(disk / "data" / "keys").current()
+        ballast = fill(disk, 0)
+        for command in (up(disk / "data"), ["key", "rotate", "--data", str(disk / "data")]):
+            ran = started.kledger(*command)
+            assert ran.returncode == 1, (command, ran.stderr)
+            assert "there is no room on the disk" in ran.stderr.splitlines()[-1], (command, ran.stderr)
+            assert "Traceback" not in ran.stderr
+        ballast.unlink()
+        assert SigningKeys.open(disk / "data" / "keys").current() == before
 
 
 def test_a_snapshot_without_room_is_refused_and_the_view_goes_on_answering(tmp_path: Path) -> None:

@@ -95,6 +95,16 @@ def test_a_wrong_setting_is_refused_in_a_sentence_that_names_it(tmp_path: Path, 
     assert variable[:13] in told  # groups of settings are named by what their names have in common
 
 
+@pytest.mark.parametrize("file", ["node.lock", "broker/lock", "broker/port.draft"])
+def test_a_file_that_cannot_be_used_is_named_in_a_sentence(tmp_path: Path, file: str) -> None:
+    data = tmp_path / "data"
+    (data / file).mkdir(parents=True)
+    told = refused(data)
+    assert str(data / file) in told
+    assert "cannot be used (Is a directory)" in told
+    assert "node_misconfigured" in told
+
+
 def test_a_node_says_where_a_file_is_though_its_directory_was_named_from_where_it_started(tmp_path: Path) -> None:
     with running(Path(os.path.relpath(tmp_path / "data"))) as node, node.client() as ledger:
         ledger.save("Close the shutters", "At dusk.", ["plan"], scopes=["public"])

@@ -169,6 +169,5 @@ def _only_node_on(data: Path) -> Iterator[None]:
         take(file, data)
         with contextlib.suppress(OSError):  # a full disk must not keep a node from starting
             file.truncate(0)
-            file.write(f"{os.getpid()}\n")
-            file.flush()
+            os.write(file.fileno(), f"{os.getpid()}\n".encode())  # nothing is left for the closing to write
         yield
