@@ -31,7 +31,10 @@ def known_directories(files: NotaryFiles) -> frozenset[str]:
     """What was kept last; nothing where nothing was, or where that cannot be read, which is logged."""
     path = files.directory / FILE
     try:
-        return frozenset(map(str, orjson.loads(path.read_bytes())))
+        known = frozenset(map(str, orjson.loads(path.read_bytes())))
+        for name in known:
+            segment_of(name.partition("/")[2])
+        return known
     except FileNotFoundError:
         return frozenset()
     except (OSError, ValueError, TypeError) as error:

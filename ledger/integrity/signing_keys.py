@@ -84,13 +84,17 @@ class SigningKeys:
 
     @classmethod
     def open(cls, directory: Path) -> SigningKeys:
-        """The keys in `directory`; creates a first key where there is none. Raises UnsafeKeyFile."""
+        """The keys in `directory`; creates a first key where there is none. Raises UnsafeKeyFile, OSError.
+
+        The public key of the one in use is written again where its file is gone or damaged.
+        """
         keys = cls(directory)
         directory.mkdir(parents=True, exist_ok=True)
         _private_to_owner(directory, 0o700)
         if not keys._file.exists():
             write_private(keys._file, _pem(_publish(directory, Ed25519PrivateKey.generate())))
-        keys.current()
+        if keys.current().id not in public_keys(directory):
+            _publish(directory, keys._key())
         return keys
 
     def current(self) -> VerifyingKey:

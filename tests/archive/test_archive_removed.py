@@ -128,6 +128,15 @@ async def test_what_is_not_made_anew_yet_stays_missing_also_over_a_restart(
         await comes_true(lambda: is_whole(tmp_path) and not again.missing)
 
 
+@pytest.mark.parametrize("kept", [b'["events/x"]', b'["columns/00000000000000a-000000000000004"]', b'{"a": 1}', b"[5]"])
+async def test_a_list_of_what_was_archived_that_cannot_be_read_ends_no_archiving(tmp_path: Path, kept: bytes) -> None:
+    sign(tmp_path, LOG)
+    (tmp_path / "chain" / FILE).write_bytes(kept)
+    async with node(tmp_path) as keeping:
+        await comes_true(lambda: is_whole(tmp_path))
+        assert (named(keeping), keeping.trouble) == ([], None)
+
+
 async def test_what_the_node_itself_takes_out_is_not_said_to_be_removed(tmp_path: Path) -> None:
     sign(tmp_path, LOG)
     async with node(tmp_path) as keeping:

@@ -287,6 +287,19 @@ def test_a_replacement_of_the_key_without_room_is_none_and_the_next_one_is_known
     assert set(trusted_with(old, tmp_path)) == {old.id, new.id}
 
 
+@pytest.mark.parametrize("left", [None, b"", b"-----BEGIN PUBLIC KEY-----\nMCo"])
+def test_the_public_key_of_the_one_in_use_is_written_again_where_its_file_is_lost(
+    tmp_path: Path, left: bytes | None
+) -> None:
+    key = SigningKeys.open(tmp_path).current()
+    file = tmp_path / "public" / f"{key.id}.pem"
+    file.unlink()
+    if left is not None:
+        file.write_bytes(left)
+    assert SigningKeys.open(tmp_path).current() == key
+    assert public_keys(tmp_path) == {key.id: key}
+
+
 def test_a_line_of_a_replacement_that_a_kill_has_cut_takes_no_other_with_it(tmp_path: Path) -> None:
     keys = SigningKeys.open(tmp_path)
     old, new = keys.rotate()

@@ -22,6 +22,7 @@ from projections.vectors.embedding.embeddings import HashedEmbedder
 from projections.vectors.embedding.kept_jetstream import ensure_embeddings_stream
 from projections.vectors.engine import Engine
 from projections.vectors.errors import EmbeddingFailed, VectorProcessGone, VectorStoreFailed
+from projections.vectors.store.directories import read_checkpoint
 from projections.vectors.store.edge import EdgeStore
 from projections.vectors.wire import Change, Close, EmbeddingModel, Erase, KeptAt, Settings, Store, pack
 from tests.openai_server import embedding_endpoint
@@ -261,6 +262,13 @@ def _spoil(directory: Path) -> None:
     assert files
     for file in files:
         file.write_bytes(b"not what it was")
+
+
+@pytest.mark.parametrize("content", [b"", b"soon", b"\xa2\x00", "²".encode(), b"1.5"])
+def test_a_checkpoint_that_holds_no_position_is_named(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "checkpoint").write_bytes(content)
+    with pytest.raises(VectorStoreFailed, match=r"checkpoint does not hold a position; delete .* built anew"):
+        read_checkpoint(tmp_path)
 
 
 async def test_settings_that_say_nowhere_are_refused() -> None:

@@ -46,11 +46,11 @@ def discard_earlier(directory: Path, model: str, dimensions: int) -> None:
 
 
 def read_checkpoint(folder: Path) -> int:
-    """The checkpoint in this model's folder, 0 when it has none."""
+    """The checkpoint in this model's folder, 0 when it has none. Raises VectorStoreFailed when it holds no position."""
     path = folder / "checkpoint"
     if not path.exists():
         return 0
-    text = path.read_text()
+    text = path.read_bytes()
     if not text.strip().isdigit():
         raise VectorStoreFailed(f"{path} does not hold a position; delete {folder} to have it built anew")
     return int(text)
