@@ -27,10 +27,10 @@ CREATE MACRO position_of(moment) AS CASE
     WHEN TRY_CAST(moment::VARCHAR AS TIMESTAMPTZ) IS NULL
         THEN error('neither a log position nor a time: ' || moment::VARCHAR)
     ELSE coalesce(
-        (SELECT min(position) - 1 FROM events WHERE time > TRY_CAST(moment::VARCHAR AS TIMESTAMPTZ)),
+        (SELECT min(position) - 1 FROM events WHERE stream_time > TRY_CAST(moment::VARCHAR AS TIMESTAMPTZ)),
         (SELECT max(position) FROM checkpoints))
 END;
-COMMENT ON MACRO position_of IS 'The log position that held at a time; a position is itself';
+COMMENT ON MACRO position_of IS 'The position that held when the log had kept no later event; a position is itself';
 """
     + "".join(
         f"""

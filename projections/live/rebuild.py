@@ -175,12 +175,15 @@ def _new_view(path: Path, recall_days: int | None) -> duckdb.DuckDBPyConnection:
 
 
 async def position_at(ledger: Ledger, moment: datetime) -> int:
-    """The last position that the log stored at or before `moment`; 0 when there is none. Reads the log."""
-    limit, position = int(moment.timestamp() * 1e9), 0
+    """The position before the first event that the log stored after `moment`, to the microsecond as the views tell it.
+
+    Reads the log.
+    """
+    limit, position = int(moment.timestamp() * 1_000_000), 0
     async with contextlib.aclosing(ledger.read(1, batch=10_000)) as batches:
         async for events in batches:
             for event in events:
-                if event.stored_ns > limit:
+                if event.stored_ns // 1_000 > limit:
                     return position
                 position = event.position
     return position

@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import random
+from datetime import UTC, datetime, timedelta
 
+import orjson
 import pytest
 
 from kledger.contract.scopes import Caller
 from ledger.event import NewEvent, StoredEvent
 from ledger.events.knowledge import KnowledgeRated, KnowledgeRevised
 from projections.engine import batch
+from projections.live.rebuild import position_at
 from projections.views.knowledge.ask import versions
+from projections.views.lineage import ask as lineage
+from tests.integrity.logs import ListedLedger
 from tests.projections.histories import rows, saved, state, stored, view_of
 
 HOUR_NS = 3_600_000_000_000
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def history() -> list[StoredEvent]:
@@ -50,3 +56,21 @@ def test_the_view_is_the_same_in_any_batches_and_delivered_again() -> None:
     whole = state(view_of(log))
     assert state(view_of(log, cuts=[1, 2, 7, 13])) == whole
     assert state(view_of(log, cuts=list(range(20)))) == whole
+
+
+async def test_a_moment_is_one_position_in_sql_over_http_and_for_a_replay_whatever_publishers_and_clocks_say() -> None:
+    """An event that its publisher dates in 2099 is in the log since it was kept there, and no later moment lacks it."""
+    log = history()
+    told = orjson.loads(log[4].body) | {"time": "2099-03-05T12:00:00Z"}
+    log[4] = log[4]._replace(body=orjson.dumps(told))
+    log = [event._replace(stored_ns=event.stored_ns + 789) for event in log]  # views tell microseconds
+    bench = view_of(log)
+    assert rows(bench.con, "SELECT count(*) FROM refused_events") == [(0,)]
+    kept = [event.stored_ns // 1_000 for event in log]
+    for microseconds in sorted({at + beside for at in kept for beside in (-1, 0, 1)}):
+        moment = EPOCH + timedelta(microseconds=microseconds)
+        expected = next((n for n, at in enumerate(kept) if at > microseconds), len(log))
+        assert rows(bench.con, f"SELECT position_of('{moment.isoformat()}')") == [(expected,)]
+        assert lineage.position_at(bench.con.cursor(), moment)[0] == expected
+        assert await position_at(ListedLedger(log), moment) == expected
+    assert rows(bench.con, "SELECT content FROM knowledge_as_of(now())") == [("at 19",)]

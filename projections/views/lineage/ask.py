@@ -53,18 +53,17 @@ class StatedEvent(KeptEvent):
 
 
 def position_at(cursor: duckdb.DuckDBPyConnection, moment: datetime) -> tuple[int, bool]:
-    """The position of the last event that the stream stored up to `moment`, 0 when there was none.
+    """The position before the first event that the stream stored after `moment`, as the macro position_of has it.
 
     The second value is true when no later event is folded yet, so that the position may still grow.
     """
-    microseconds = int(moment.timestamp() * 1_000_000)
     row = cursor.execute(
-        """SELECT coalesce(max(position) FILTER (epoch_us(stream_time) <= ?), 0),
-               coalesce(max(epoch_us(stream_time)), 0) <= ? FROM events""",
-        [microseconds, microseconds],
+        """SELECT min(position) FILTER (epoch_us(stream_time) > ?) - 1, coalesce(max(position), 0) FROM events""",
+        [int(moment.timestamp() * 1_000_000)],
     ).fetchone()
     assert row is not None  # an aggregate has a row
-    return row[0], row[1]
+    before_later, last = row
+    return (last, True) if before_later is None else (before_later, False)
 
 
 def time_of(cursor: duckdb.DuckDBPyConnection, position: int) -> datetime | None:
