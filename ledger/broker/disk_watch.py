@@ -35,7 +35,7 @@ class BrokerDisk:
         """Check log and disk until cancelled."""
         while True:
             await asyncio.sleep(_LOOK_EVERY)
-            if self.trouble is None and any(sign in self._fresh_lines() for sign in _SIGNS):
+            if self.trouble is None and self._failed_to_write():
                 self.trouble = (
                     f"the broker cannot write to {self._files.store}: its disk is full. Nothing is kept until there "
                     f"are {ROOM_BYTES // 2**20} MiB free; then the broker is started again by itself"
@@ -46,6 +46,10 @@ class BrokerDisk:
                 self._start_again()
                 await asyncio.sleep(_LOOK_EVERY)
                 self._read_to, self.trouble = self._size(), None
+
+    def _failed_to_write(self) -> bool:
+        fresh = self._fresh_lines()
+        return any(sign in fresh for sign in _SIGNS)
 
     def _fresh_lines(self) -> bytes:
         try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import os
 import subprocess
@@ -15,7 +16,9 @@ import pytest
 from kledger import LedgerClient
 from kledger.contract.errors import BrokerUnavailable, ServiceFailed
 from ledger.broker import disk_watch
+from ledger.broker.disk_watch import BrokerDisk
 from ledger.broker.server import EmbeddedServer
+from ledger.broker.server_config import ServerFiles
 from ledger.broker.stream_setup import ensure_stream
 from ledger.integrity.signing_keys import SigningKeys
 from ledger.store.jetstream import JetStreamLedger
@@ -76,6 +79,22 @@ async def test_a_broker_without_room_says_so_keeps_what_it_acknowledged_and_goes
         assert server.restarts == 1
         await ledger.close()
         await server.stop()
+
+
+@pytest.mark.parametrize("line", ["no space left on device", "disk quota exceeded", "Critical write error"])
+async def test_whatever_the_log_of_a_broker_calls_a_failed_write_is_noticed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, line: str
+) -> None:
+    monkeypatch.setattr(disk_watch, "_LOOK_EVERY", 0.01)
+    monkeypatch.setattr(disk_watch, "ROOM_BYTES", 2**62)
+    files = ServerFiles(tmp_path)
+    files.log.write_text("[INF] Server is ready\n")
+    disk = BrokerDisk(files, lambda: None)
+    watching = asyncio.create_task(disk.watch())
+    with files.log.open("a") as log:
+        log.write(f"[ERR] JetStream failed to store a message: {line}\n")
+    await comes_true(lambda: disk.trouble is not None)
+    watching.cancel()
 
 
 def test_a_view_without_room_is_unhealthy_parks_nothing_and_goes_on_when_there_is_some(tmp_path: Path) -> None:
