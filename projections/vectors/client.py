@@ -101,8 +101,10 @@ class VectorClient:
         try:
             async with asyncio.timeout(START_SECONDS):
                 status = await client._exchange(0, settings_frame(settings))
-        except BaseException:
+        except BaseException as error:
             await client._end()
+            if isinstance(error, TimeoutError):
+                raise VectorProcessGone(f"the vector process was not ready within {START_SECONDS:g} s") from error
             raise
         client.vector_weight = status["vector_weight"]
         return client
@@ -193,10 +195,15 @@ class VectorClient:
         return digest
 
     async def close(self) -> None:
-        """Let the process flush and exit. Idempotent."""
-        if self.running:
-            with contextlib.suppress(VectorProcessGone):
-                await self._ask("close")
+        """Let the process flush and exit; one that does not answer is killed after a while. Idempotent."""
+        try:
+            async with asyncio.timeout(_END_SECONDS):
+                if self.running:
+                    with contextlib.suppress(VectorProcessGone):
+                        await self._ask("close")
+        except TimeoutError:
+            with contextlib.suppress(ProcessLookupError):
+                self._process.kill()
         await self._end()
 
     async def wait(self) -> int:

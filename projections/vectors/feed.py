@@ -36,6 +36,8 @@ _LONGEST_PAUSE = 5.0
 # The longest delay of a change that nobody waits for, so that several go in one request.
 _GATHER_SECONDS = 0.1
 _RESTART_PATIENCE = 10.0
+# What the process has not answered by then it does not answer: it hangs, or its disk does.
+_ANSWER_PATIENCE = 20.0
 # How often a standby node polls the position of the vectors.
 _LOOK_SECONDS = 0.1
 
@@ -284,17 +286,24 @@ class VectorFeed:
         """See VectorClient.answer; waits up to a limit while the process restarts.
 
         A restarted process may have lost what was not durable: until it has been fed that again, an answer would lack
-        results that earlier ones had. Raises ViewBehind when that takes too long.
+        results that earlier ones had. Raises ViewBehind when that takes too long, or the process does not answer.
         """
         failed: VectorClient | None = None
         while True:
             client = await self._until_whole(failed)
             try:
-                return await client.answer(query, options, paths, meanwhile)
+                async with asyncio.timeout(_ANSWER_PATIENCE):
+                    return await client.answer(query, options, paths, meanwhile)
             except VectorProcessGone:
                 if failed is not None:
                     raise
                 failed = client
+            except TimeoutError as error:
+                raise ViewBehind(
+                    f"the vector process does not answer a search for {_ANSWER_PATIENCE:g} s: try again, or see what "
+                    "kledger status says of it",
+                    position=self.applied,
+                ) from error
 
     async def _until_whole(self, failed: VectorClient | None) -> VectorClient:
         """The process, once it is another one than `failed` and has everything that earlier searches saw."""

@@ -1,4 +1,4 @@
-"""Vectors that begin anew, or whose process is killed, while they are examined: what is missing then is no damage."""
+"""Vectors that begin anew, or whose process is killed or hangs: what is missing meanwhile is no damage."""
 
 from __future__ import annotations
 
@@ -11,14 +11,18 @@ from typing import Any
 
 import pytest
 
+from kledger.contract.errors import ViewBehind
+from kledger.contract.words import EVERYTHING
 from ledger.store.in_memory import MemoryLedger
 from projections.engine.duckdb import open_view
 from projections.engine.view import Instance, View
 from projections.live.projector import Projector
+from projections.vectors import feed as feed_module
 from projections.vectors.client import VectorClient
 from projections.vectors.errors import VectorProcessGone
 from projections.vectors.feed import VectorFeed
 from projections.vectors.soundness import sound
+from projections.vectors.store.port import SearchOptions
 from projections.vectors.wire import Settings, Store
 from tests.patience import PATIENCE
 from tests.projections.histories import saved
@@ -144,3 +148,17 @@ async def test_vectors_that_are_compared_before_their_process_has_started_are_wa
         assert (compared["equal"], compared["differences"]) == (True, [])
     finally:
         await started.close()
+
+
+async def test_a_search_that_a_hanging_process_does_not_answer_ends_with_an_error(
+    fed: VectorFeed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    options = SearchOptions([EVERYTHING])
+    found = (await fed.search("deploy", options, "fused")).found
+    monkeypatch.setattr(feed_module, "_ANSWER_PATIENCE", 0.1)
+    os.kill(fed.client.pid, signal.SIGSTOP)
+    with pytest.raises(ViewBehind, match="does not answer a search"):
+        await fed.search("deploy", options, "fused")
+    os.kill(fed.client.pid, signal.SIGCONT)
+    monkeypatch.setattr(feed_module, "_ANSWER_PATIENCE", PATIENCE)
+    assert (await fed.search("deploy", options, "fused")).found == found

@@ -17,7 +17,8 @@ import pytest
 
 from kledger.contract.errors import InvalidPayload, LogGap
 from ledger.broker.server import EmbeddedServer
-from projections.vectors.client import VectorClient, spare_process
+from projections.vectors import client as client_module
+from projections.vectors.client import VectorClient, spare_process, spawned
 from projections.vectors.embedding.embeddings import HashedEmbedder
 from projections.vectors.embedding.kept_jetstream import ensure_embeddings_stream
 from projections.vectors.engine import Engine
@@ -212,6 +213,28 @@ async def test_whoever_waits_hears_that_the_process_has_gone(client: VectorClien
     with pytest.raises(VectorProcessGone):
         await hits(client, "git", PUBLIC)
     assert not client.running
+
+
+async def test_a_process_that_hangs_is_killed_when_it_is_closed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client = await VectorClient.start(Settings(directory=str(tmp_path)))
+    monkeypatch.setattr(client_module, "_END_SECONDS", 0.1)
+    os.kill(client.pid, signal.SIGSTOP)
+    await client.close()
+    assert await client.wait() == -signal.SIGKILL
+
+
+async def test_a_process_that_hangs_as_it_starts_is_told_as_gone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(client_module, "START_SECONDS", 0.1)
+    monkeypatch.setattr(client_module, "_END_SECONDS", 0.1)
+    process = await spawned()
+    os.kill(process.pid, signal.SIGSTOP)
+    with pytest.raises(VectorProcessGone, match="was not ready within"):
+        await VectorClient.start(Settings(directory=str(tmp_path)), process)
+    assert process.returncode == -signal.SIGKILL
 
 
 def test_the_process_ends_when_its_parent_is_killed(tmp_path: Path) -> None:
