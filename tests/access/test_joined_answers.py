@@ -6,56 +6,16 @@ import asyncio
 from typing import Any
 
 import pytest
-import uvicorn
 from starlette.types import ASGIApp, Receive, Scope, Send
-from uvicorn.server import ServerState
 
-from producers.access.limits import Limits
-from producers.http.connections import bounded
+from tests.access.wire import Wire, heard
 
 LENGTH = (b"content-length", b"4")
 
 
-class Wire:
-    """The transport of one connection: what is written to it, piece by piece."""
-
-    def __init__(self) -> None:
-        self.pieces: list[bytes] = []
-        self.closed = False
-
-    def write(self, data: bytes) -> None:
-        self.pieces.append(bytes(data))
-
-    def get_extra_info(self, _name: str) -> None:
-        return None
-
-    def is_closing(self) -> bool:
-        return self.closed
-
-    def close(self) -> None:
-        self.closed = True
-
-    def get_write_buffer_size(self) -> int:
-        return 0
-
-    def resume_reading(self) -> None:
-        """Nothing was paused."""
-
-
 async def asked(app: ASGIApp, method: str = "GET") -> Wire:
     """The wire over which an app was asked, once it has answered."""
-    config = uvicorn.Config(
-        app, http=bounded(Limits()), lifespan="off", ws="none", proxy_headers=False, log_config=None
-    )
-    config.load()
-    state = ServerState()
-    connection = bounded(Limits())(config=config, server_state=state, app_state={})
-    wire = Wire()
-    connection.connection_made(wire)  # type: ignore[arg-type]  # as much of one as is used
-    connection.data_received(f"{method} / HTTP/1.1\r\nHost: here\r\n\r\n".encode())
-    await asyncio.wait(state.tasks)
-    connection.connection_lost(None)
-    return wire
+    return await heard(app, f"{method} / HTTP/1.1\r\nHost: here\r\n\r\n".encode())
 
 
 def answering(*bodies: bytes, headers: Any = (LENGTH,)) -> ASGIApp:

@@ -12,7 +12,7 @@ import uvicorn
 from starlette.types import ASGIApp
 
 from producers.access.limits import Limits
-from producers.http.connections import bounded
+from producers.http.connections.bounded import bounded
 from producers.node.address import cannot_listen
 
 _DRAIN_SECONDS = 10

@@ -12,10 +12,12 @@ import asyncio
 from typing import Any
 
 import orjson
-from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE, RequestResponseCycle
 
 from kledger.contract.errors import LedgerError
 from producers.access.limits import Limits
+from producers.http.connections.joined import Joined
+from producers.http.connections.one_protocol import OneProtocol
 from producers.http.errors import STATUS, HeadTooLarge, RequestTooSlow, UnreadableRequest
 from producers.operations.updated import error_body
 
@@ -24,57 +26,11 @@ SLOWEST = 1_000
 _PER_HEADER = 4  # the colon, the space and the line break
 
 
-_STATES_LENGTH = b"\r\ncontent-length: "
-_MOST_JOINED = 64 * 1024  # of a longer body, a copy takes longer than a write
-
-
 class _TooLarge(Exception):
     """Ends the parsing of a head."""
 
 
-class _Joined:
-    """The transport of one response: its head goes with the beginning of its body, in one piece.
-
-    uvicorn writes each on its own, which is twice the work for the kernel and for the client. A head that does not
-    state the length of its body goes at once: of a stream, the client may wait for it.
-    """
-
-    __slots__ = ("_held", "_transport")
-
-    def __init__(self, transport: asyncio.Transport) -> None:
-        self._transport = transport
-        self._held: bytes | None = b""  # nothing yet; None once the head is gone
-
-    def write(self, data: bytes) -> None:
-        """The head, then what follows it."""
-        held = self._held
-        if held is None:
-            self._transport.write(data)
-        elif not held and _STATES_LENGTH in data:
-            self._held = data
-        else:
-            self._held = None
-            if held and len(data) > _MOST_JOINED:
-                self._transport.write(held)
-                held = b""
-            self._transport.write(held + data)
-
-    def send_held(self) -> None:
-        """Send a head that nothing has followed."""
-        if self._held:
-            self.write(b"")
-
-    def close(self) -> None:
-        """Close the connection once all is sent."""
-        self.send_held()
-        self._transport.close()
-
-    def is_closing(self) -> bool:
-        """Whether it is closed, or is about to be."""
-        return self._transport.is_closing()
-
-
-class BoundedConnection(HttpToolsProtocol):
+class BoundedConnection(OneProtocol):
     """One connection of a client. `limits` is set by `bounded`."""
 
     limits: Limits
@@ -175,15 +131,15 @@ class BoundedConnection(HttpToolsProtocol):
         if self._reading_head:
             super().on_header(name, value)
 
-    def on_headers_complete(self) -> None:
+    def on_head(self) -> None:
         """The head is there: the app may be asked, and the body has its own time."""
         self._reading_head = False
         self._heads += 1
         self._set_deadline(self.limits.body_seconds)
         before = self.cycle
-        super().on_headers_complete()
+        super().on_head()
         if self.cycle is not before:
-            self.cycle.transport = _Joined(self.transport)  # type: ignore[assignment]  # all that a cycle uses of one
+            self.cycle.transport = Joined(self.transport)  # type: ignore[assignment]  # all that a cycle uses of one
         if not self.pipeline:
             self._answering = self.cycle
 
@@ -192,12 +148,12 @@ class BoundedConnection(HttpToolsProtocol):
         self._body_bytes += len(body)
         super().on_body(body)
 
-    def on_message_complete(self) -> None:
+    def on_end(self) -> None:
         """The whole request is there; how long its answer takes is the node's own affair."""
         self._clear_deadline()
         self._reading_head, self._has_begun = True, False
         self._head_bytes = self._unparsed = 0
-        super().on_message_complete()
+        super().on_end()
 
     def _count(self, size: int) -> None:
         self._head_bytes += size
@@ -220,7 +176,7 @@ class BoundedConnection(HttpToolsProtocol):
     def _send_held(self) -> None:
         """Send the head of the answer that is under way, where no body follows it."""
         joined: object = None if self._answering is None else self._answering.transport
-        if isinstance(joined, _Joined):
+        if isinstance(joined, Joined):
             joined.send_held()
 
     def send_400_response(self, msg: str) -> None:
