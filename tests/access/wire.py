@@ -52,6 +52,7 @@ async def heard(app: ASGIApp, *pieces: bytes, answers: int = 1) -> Wire:
     connection.connection_made(wire)  # type: ignore[arg-type]  # as much of one as is used
     for piece in pieces:
         connection.data_received(piece)
-    await comes_true(lambda: not state.tasks and (wire.closed or state.total_requests >= answers))
+    await comes_true(lambda: wire.closed or (not state.tasks and state.total_requests >= answers))
     connection.connection_lost(None)
+    await comes_true(lambda: not state.tasks)
     return wire

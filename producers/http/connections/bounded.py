@@ -46,6 +46,7 @@ class BoundedConnection(OneProtocol):
         self._unparsed = 0  # of a head that is longer than what came at once
         self._body_bytes = 0
         self._oversized = False
+        self._refused: LedgerError | None = None  # what it is told once it has the answers that come first
         self._deadline: asyncio.TimerHandle | None = None
         self._stalled: asyncio.TimerHandle | None = None
         self._answering: RequestResponseCycle | None = None  # uvicorn's `cycle` is the last request that was read
@@ -100,7 +101,7 @@ class BoundedConnection(OneProtocol):
 
     def data_received(self, data: bytes) -> None:
         """Parse what came; a head that goes on for longer than it may is refused before it is kept."""
-        if self.transport.is_closing():
+        if self.transport.is_closing() or self._refused is not None:
             return
         was_reading_head, heads = self._reading_head, self._heads
         if was_reading_head and self._deadline is None:
@@ -133,11 +134,11 @@ class BoundedConnection(OneProtocol):
 
     def on_head(self) -> None:
         """The head is there: the app may be asked, and the body has its own time."""
+        before = self.cycle
+        super().on_head()
         self._reading_head = False
         self._heads += 1
         self._set_deadline(self.limits.body_seconds)
-        before = self.cycle
-        super().on_head()
         if self.cycle is not before:
             self.cycle.transport = Joined(self.transport)  # type: ignore[assignment]  # all that a cycle uses of one
         if not self.pipeline:
@@ -169,6 +170,8 @@ class BoundedConnection(OneProtocol):
         self.waits_since = self.loop.time()
         if self.pipeline:
             self._answering = self.pipeline[-1][0]
+        elif self._refused is not None and not self.transport.is_closing():
+            self._close_with(self._refused)
         super().on_response_complete()
         if self.transport.is_closing() and self.transport.get_write_buffer_size():
             self.pause_writing()
@@ -197,8 +200,17 @@ class BoundedConnection(OneProtocol):
             )
 
     def _refuse(self, error: LedgerError) -> None:
+        """Refuse the request that is being read; those before it are answered first."""
         if self.transport.is_closing():
             return
+        if self.pipeline and not self._reading_head:
+            self.pipeline.popleft()  # it has been put there with its head
+        elif self.is_waiting or not self._reading_head:
+            self._close_with(error)
+            return
+        self._refused = error
+
+    def _close_with(self, error: LedgerError) -> None:
         self._send_held()
         if self.is_waiting or not self.cycle.response_started:
             body = orjson.dumps({"error": error_body(error)})
