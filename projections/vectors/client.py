@@ -253,10 +253,15 @@ class VectorClient:
 
     async def _read_stderr(self) -> None:
         stream = self._process.stderr
-        while stream is not None and (line := await stream.readline()):
-            text = line.decode(errors="replace").rstrip()
-            self._stderr_lines.append(text)
-            log.warning("vector_process_says", line=text)
+        assert stream is not None  # it is a pipe
+        while not stream.at_eof():
+            try:
+                line = await stream.readline()
+            except ValueError:  # a line longer than is kept: were nothing read any more, the process would wait for it
+                continue
+            if text := line.decode(errors="replace").rstrip():
+                self._stderr_lines.append(text)
+                log.warning("vector_process_says", line=text)
 
     async def _end(self) -> None:
         if self._process.stdin is not None:

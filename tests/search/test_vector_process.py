@@ -225,6 +225,20 @@ async def test_a_process_that_hangs_is_killed_when_it_is_closed(
     assert await client.wait() == -signal.SIGKILL
 
 
+async def test_a_process_that_says_more_in_a_line_than_is_kept_goes_on(tmp_path: Path) -> None:
+    long = "import sys; sys.stderr.write('x' * 1_000_000 + '\\nlast words'); sys.stderr.flush()"
+    ready = f"sys.stdout.buffer.write({pack({'id': 0, 'ok': {'vector_weight': 0.5}})!r}); sys.stdout.flush()"
+    pipe = asyncio.subprocess.PIPE
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-c", f"{long}; {ready}; sys.stdin.read(1)", stdin=pipe, stdout=pipe, stderr=pipe
+    )
+    client = await VectorClient.start(Settings(directory=str(tmp_path)), process)
+    assert client.vector_weight == 0.5
+    await client.close()
+    with pytest.raises(VectorProcessGone, match="last words"):
+        await client.status()
+
+
 async def test_a_process_that_hangs_as_it_starts_is_told_as_gone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
