@@ -27,6 +27,7 @@ from kledger.client.transport.exchange import (
 from kledger.client.transport.nearby import is_reached_plainly
 from kledger.client.transport.over_httpx import HttpxTransport
 from kledger.client.transport.over_sockets import SocketTransport
+from kledger.client.transport.portal import Portal
 from kledger.client.transport.waiting import OnTheCallersThread
 from kledger.contract.errors import NodeUnreachable
 from producers.access.limits import Limits
@@ -304,3 +305,21 @@ def test_sockets_alone_carry_what_needs_neither_tls_nor_a_proxy(
 def test_what_would_wait_for_an_event_loop_is_refused_on_the_callers_thread() -> None:
     with pytest.raises(RuntimeError, match="event loop"):
         OnTheCallersThread().run(asyncio.sleep(1))
+
+
+def test_a_call_on_a_loop_of_its_own_ends_though_another_thread_closes_the_client() -> None:
+    portal, begun, go_on = Portal(), threading.Event(), threading.Event()
+
+    async def answer() -> str:
+        begun.set()
+        await asyncio.to_thread(go_on.wait)
+        return "answered"
+
+    with ThreadPoolExecutor(1) as beside:
+        waiting = beside.submit(portal.run, answer())
+        assert begun.wait(PATIENCE)
+        portal.close()
+        assert portal.run(asyncio.sleep(0, "a loop that was started since")) == "a loop that was started since"
+        go_on.set()
+        assert waiting.result(PATIENCE) == "answered"
+    portal.close()

@@ -19,7 +19,8 @@ class Portal:
 
     def run(self, work: Coroutine[Any, Any, R]) -> R:
         """Run `work` to its end and return what it returns; an interrupt cancels it."""
-        future = asyncio.run_coroutine_threadsafe(work, self._running())
+        with self._starting:  # what is handed to the loop before it is told to stop is done before it does
+            future = asyncio.run_coroutine_threadsafe(work, self._running())
         try:
             return future.result()
         except BaseException:
@@ -27,22 +28,23 @@ class Portal:
             raise
 
     def _running(self) -> asyncio.AbstractEventLoop:
-        with self._starting:
-            if self._loop is None:
-                self._loop = asyncio.new_event_loop()
-                threading.Thread(target=_run_and_close, args=(self._loop,), daemon=True, name="kledger-client").start()
-            return self._loop
+        if self._loop is None:
+            self._loop = asyncio.new_event_loop()
+            threading.Thread(target=_run_and_close, args=(self._loop,), daemon=True, name="kledger-client").start()
+        return self._loop
 
     def close(self) -> None:
-        """Stop the loop; a later call starts a new one."""
+        """Stop the loop once what other threads wait for is done; a later call starts a new one."""
         with self._starting:
             loop, self._loop = self._loop, None
-        if loop is not None:
-            loop.call_soon_threadsafe(loop.stop)
+            if loop is not None:
+                loop.call_soon_threadsafe(loop.stop)
 
 
 def _run_and_close(loop: asyncio.AbstractEventLoop) -> None:
     try:
         loop.run_forever()
+        while under_way := asyncio.all_tasks(loop):
+            loop.run_until_complete(asyncio.wait(under_way))
     finally:
         loop.close()
