@@ -23,6 +23,7 @@ from consumers.structured import FORMS, A, Form, InvalidAnswer, document_in, res
 from kledger.contract.errors import BudgetSpent, LedgerError, ModelFailed, ModelRefused
 from kledger.contract.words import ModelTask
 from ledger.events.usage import Usage
+from ledger.runtime.breaker import stated_pause
 
 if TYPE_CHECKING:
     from openai import APIStatusError, AsyncOpenAI, OpenAIError
@@ -320,6 +321,6 @@ def _failed(usage: Usage, error: OpenAIError) -> ModelFailed:
 def _pause(error: OpenAIError, attempt: int) -> float:
     import openai
 
-    retry_after = error.response.headers.get("retry-after", "") if isinstance(error, openai.APIStatusError) else ""
-    wanted = float(retry_after) if retry_after.replace(".", "", 1).isdecimal() else FIRST_PAUSE * 2**attempt
-    return min(wanted, LONGEST_PAUSE)
+    stated = error.response.headers.get("retry-after") if isinstance(error, openai.APIStatusError) else None
+    wanted = stated_pause(stated)
+    return min(FIRST_PAUSE * 2**attempt if wanted is None else wanted, LONGEST_PAUSE)

@@ -6,7 +6,6 @@ other with a status of 422. Which of the two an endpoint takes is learned from i
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +14,7 @@ import orjson
 from consumers.recall.awaited import LONGEST, Awaited, NoAnswer
 from consumers.recall.rerank_settings import RerankSettings
 from consumers.recall.scores import MOST_TEXTS, calibrated, raw_scores, with_controls
+from ledger.runtime.breaker import stated_pause
 
 if TYPE_CHECKING:  # a node without a reranker needs no client of HTTP
     import httpx
@@ -95,10 +95,7 @@ class Reranker:
                         raise NoAnswer(f"{name} answered with more than {MOST_BYTES:,} bytes", useless=True)
         except httpx.HTTPError as error:
             raise NoAnswer(f"{name} could not be asked ({type(error).__name__})") from error
-        retry_after = None
-        with contextlib.suppress(KeyError, ValueError):  # it may be a date: then our own pause applies
-            retry_after = float(answer.headers["retry-after"])
-        return answer.status_code, bytes(body), retry_after
+        return answer.status_code, bytes(body), stated_pause(answer.headers.get("retry-after"))
 
     def _headers(self) -> dict[str, str]:
         headers = {"content-type": "application/json", "accept": "application/json", "accept-encoding": "identity"}

@@ -17,6 +17,15 @@ LONGEST_STATED = 300.0
 """Upper limit of a Retry-After."""
 
 
+def stated_pause(retry_after: str | None) -> float | None:
+    """The seconds that a Retry-After states; None where it states none: our own pause applies to a date."""
+    try:
+        seconds = float(retry_after or "")
+    except ValueError:
+        return None
+    return seconds if 0 <= seconds < float("inf") else None
+
+
 class Breaker:
     """Circuit breaker: closed while calls succeed, open after FAILURES in a row, closed again by a successful probe."""
 

@@ -13,7 +13,7 @@ import httpx
 import pytest
 
 from kledger import LedgerClient
-from ledger.runtime.breaker import FAILURES, LONGEST_STATED, Breaker
+from ledger.runtime.breaker import FAILURES, LONGEST_STATED, Breaker, stated_pause
 from projections.vectors.client import VectorClient
 from projections.vectors.embedding.embeddings import PROBE, OpenAIEmbedder
 from projections.vectors.embedding.kept import KeptEmbedder, MemoryEmbeddings
@@ -297,6 +297,15 @@ def test_a_stated_time_opens_the_circuit_at_once_and_is_followed_within_reason()
     assert breaker.due() == 20.0
     breaker.failed("too many", 1e9)
     assert breaker.due() == LONGEST_STATED
+
+
+@pytest.mark.parametrize("stated", [None, "", "soon", "Wed, 21 Oct 2026 07:28:00 GMT", "nan", "inf", "-1"])
+def test_what_states_no_time_is_none(stated: str | None) -> None:
+    assert stated_pause(stated) is None
+
+
+def test_a_stated_time_is_seconds() -> None:
+    assert [stated_pause(each) for each in ("0", "2", " 1.5 ")] == [0.0, 2.0, 1.5]
 
 
 def test_useless_answers_open_the_circuit_at_once_and_are_asked_for_ever_more_seldom() -> None:

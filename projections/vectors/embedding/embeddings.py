@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ledger.runtime.breaker import stated_pause
 from projections.vectors.embedding.hashed import DIMENSIONS, MODEL, hashed_vectors, query_vector
 from projections.vectors.embedding.weights import HASHED_VECTOR_WEIGHT, SENTENCE_VECTOR_WEIGHT
 from projections.vectors.errors import EmbeddingFailed
@@ -159,8 +159,7 @@ class OpenAIEmbedder:
         )
         if isinstance(error, openai.APIStatusError):
             failure.refused = isinstance(error, openai.BadRequestError | openai.UnprocessableEntityError)
-            with contextlib.suppress(KeyError, ValueError):  # it may be a date: then our own pause applies
-                failure.retry_after = float(error.response.headers["retry-after"])
+            failure.retry_after = stated_pause(error.response.headers.get("retry-after"))
         return failure
 
     async def close(self) -> None:
