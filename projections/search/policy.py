@@ -28,6 +28,7 @@ def policy(model: str) -> str:
         "quality": [ranking.QUALITY_SWAY, ranking.USUAL_QUALITY],
         "words": [
             *(tokens.PAIR_WEIGHT, tokens.FRAGMENT_WEIGHT, tokens.CJK_PAIR_WEIGHT, tokens.CJK_CHARACTER_WEIGHT),
+            "".join(sorted(tokens.STOP_CHARACTERS)),
         ],
         "lent": [ranking.LENDING, ranking.LENT, ranking.LENT_BACK, match.LENT_MATCH],
         "match": [FLOOR_OF_ONE, FLOOR_A_TENFOLD, MOST_FLOOR, match.PASSAGE, match.LEAST_SHARE, match.UNRELATED],

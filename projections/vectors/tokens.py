@@ -45,6 +45,8 @@ _NORMALISED_AT_ONCE = 1_000
 _TO_NORMALISE = re.compile(
     rf".{{1,{_NORMALISED_AT_ONCE}}}(?=[\x00-\x7f\u3400-\u4dbf\u4e00-\u9fff]|\Z)|.{{1,{_NORMALISED_AT_ONCE}}}", re.DOTALL
 )
+# What's, we'd, aren't, can't: what the apostrophe shortens is no word of its own.
+_SHORTENED = re.compile(r"(?<=[^\W\d_])(?:(?:(?<!ca)n)?['\u2019\u02bc]t|['\u2019\u02bc](?:s|m|d|re|ve|ll))(?![^\W_])")
 # Odd and different: the hash depends on the order of the pair, and two equal stems do not cancel out.
 _FIRST_OF_PAIR, _SECOND_OF_PAIR = 0x9E3779B1, 0x85EBCA77
 
@@ -54,6 +56,8 @@ there these they this to was were will with what which who whom whose how why wh
 should would i me my we our you your
 """
 STOP_WORDS = frozenset(_STOP_WORDS.split())
+STOP_CHARACTERS = frozenset("的了是我你您他她它们这那哪谁什么怎吗呢吧啊呀嘛")
+"""Chinese that asks and points. A pair of two of them, as 我的 and 什么, ranks by its rarity, and covers nothing."""
 
 # Measured with bench/recall.py; each weight is in the middle of a broad plateau, none at a peak.
 PAIR_WEIGHT = 0.4
@@ -100,12 +104,13 @@ class _Terms(NamedTuple):
 
 
 def normalise(text: str) -> str:
-    """The searchable part of a text in NFKC form and lower case: `ＧＩＴ` and `git` are one word.
+    """The searchable part of a text in NFKC form and lower case: `ＧＩＴ` and `git` are one word, `what's` is `what`.
 
     Cut before and after, as NFKC may expand one character to eighteen.
     """
     text = text[:MOST_CHARACTERS]
-    return text.lower() if text.isascii() else one_form(text).lower()[:MOST_CHARACTERS]
+    text = text.lower() if text.isascii() else one_form(text).lower()[:MOST_CHARACTERS]
+    return _SHORTENED.sub("", text) if any(mark in text for mark in "'\u2019\u02bc") else text
 
 
 def one_form(text: str) -> str:
@@ -155,8 +160,8 @@ def query_terms(text: str, *, words_only: bool = False, of_stop_words: bool = Tr
     """The sparse vector of a query.
 
     `words_only` is plain keyword search: stems and Chinese pairs. Otherwise pairs of words and fragments are added,
-    those of stop words too unless `of_stop_words` is false. A query of only stop words and punctuation gives an empty
-    vector, but for those fragments.
+    those of stop words too unless `of_stop_words` is false, which leaves out Chinese stop characters as well. A query
+    of only stop words and punctuation gives an empty vector, but for these.
     """
     terms = _terms(text, of_stop_words=of_stop_words)
     weights: dict[int, float] = {}
@@ -194,8 +199,12 @@ def _terms(text: str, *, of_stop_words: bool = True) -> _Terms:
             before = None
         elif run >= _FIRST_CJK and _IS_CJK(run):
             before = None
+            of_run = [run[i : i + 2] for i in range(max(1, len(run) - 1))]
+            if not of_stop_words:
+                of_run = [pair for pair in of_run if not STOP_CHARACTERS.issuperset(pair)]
+                run = "".join(character for character in run if character not in STOP_CHARACTERS)
             characters += map(_character, run)
-            cjk_pairs += [_cjk_pair(run[i : i + 2]) for i in range(max(1, len(run) - 1))]
+            cjk_pairs += map(_cjk_pair, of_run)
         else:
             stem, parts = _word(run)
             if stem is not None or of_stop_words:

@@ -27,6 +27,19 @@ def test_an_item_that_answers_matches_more_than_the_floor(query: str, item: Pass
     assert covered(weighed(query), item) >= MOST_FLOOR
 
 
+@pytest.mark.parametrize(
+    ("query", "content"),
+    [
+        ("What's the capital of France?", "The team's standup is on Mondays."),
+        ("Why doesn't it rain?", "I can't stand meetings."),
+        ("我的副业是什么", "我的生日是五月。"),
+        ("你喜欢什么", "你是谁，为什么来？"),
+    ],
+)
+def test_words_that_ask_and_point_cover_nothing(query: str, content: str) -> None:
+    assert covered(weighed(query), passages("", content)) == 0.0
+
+
 @pytest.mark.parametrize("query", ["how to bake sourdough bread", "when should I prune old roses", "月季什么时候修剪"])
 def test_a_question_that_nothing_answers_stays_below_the_floor(query: str) -> None:
     assert covered(weighed(query), ROLLBACK) < MOST_FLOOR

@@ -46,6 +46,20 @@ def test_stop_words_say_nothing() -> None:
     assert len(terms("what is the")) == 0
 
 
+@pytest.mark.parametrize("apostrophe", ["'", "\u2019", "\u02bc", "\uff07"])
+def test_what_an_apostrophe_shortens_says_nothing(apostrophe: str) -> None:
+    def written(text: str) -> set[int]:
+        return terms(text.replace("'", apostrophe), words_only=False)
+
+    assert written("What's the team's plan") == written("what the team plan")
+    assert written("I'm, we'd, they'll, you've, we're, it's") == written("I, we, they, you, we, it")
+    assert written("It isn't, can't and doesn't compile") == written("it is, can and does compile")
+
+
+def test_what_stands_in_quotes_is_no_shortened_word() -> None:
+    assert normalise("sed 's/a/b/' and -m 'd', o'clock") == "sed 's/a/b/' and -m 'd', o'clock"
+
+
 def test_full_width_and_capital_letters_are_plain_ones() -> None:
     assert normalise("ＧＩＴ　Ｌog") == "git log"
     assert terms("ＧＩＴ") == terms("git")
