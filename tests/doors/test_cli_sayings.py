@@ -234,6 +234,12 @@ def test_an_option_at_the_wrong_place_is_told_where_it_belongs(typed: str, said:
         ("token delete t", "Here it is kledger token revoke."),
         ("search x --limit 3", "No such option: --limit. Here it is --top-k."),
         ("list --top-k 3", "No such option: --top-k. Here it is --limit."),
+        ("search --query x", "No such option: --query. QUERY stands without a name: kledger search QUERY"),
+        ("recall --query x", "No such option: --query. MESSAGE stands without a name: kledger recall MESSAGE"),
+        ("recall --message x", "Missing argument 'MESSAGE'. MESSAGE stands without a name: kledger recall MESSAGE"),
+        ("memory save --text x", "--text. CONTENT stands without a name: kledger memory save [CONTENT]"),
+        ("show --id x", "No such option: --id. ID stands without a name: kledger show ID"),
+        ("save 'I like tea'", "Missing: --content, --types. Too much: I like tea. kledger save takes options alone."),
     ],
 )
 def test_a_mistyped_command_is_told_all_that_is_missing_and_what_to_write(typed: str, said: str) -> None:

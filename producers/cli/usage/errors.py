@@ -13,7 +13,7 @@ import typer
 
 from producers.cli.encoding import in_encoding, plain
 from producers.cli.usage.misplaced import place_of
-from producers.cli.usage.other_names import no_such_command, other_option
+from producers.cli.usage.other_names import argument_of, no_such_command, other_option
 
 F = TypeVar("F", bound=Callable[..., Any])
 _NEEDS = "needs_one_of"
@@ -69,10 +69,16 @@ def _tell(root: Any, error: Any, typed: Sequence[str]) -> None:
             error.message, error.possibilities = said, None
         elif here := other_option(error.ctx, option):
             error.message, error.possibilities = f"No such option: {option}. Here it is {here}.", None
+        elif argument := argument_of(error.ctx, option):
+            error.message, error.possibilities = f"No such option: {option}. {_unnamed(error.ctx, argument)}", None
     elif hasattr(error, "param_type"):  # something required is missing
-        missing = _missing(error.ctx, error.param, typed)
-        if len(missing) > 1:
-            error.format_message = lambda: f"Missing: {', '.join(missing)}."
+        missing, extra = _missing(error.ctx, error.param, typed)
+        told = [error.format_message() if len(missing) == 1 else f"Missing: {', '.join(missing)}."]
+        if extra:
+            told.append(_too_much(error.ctx, " ".join(extra)))
+        elif argument := next((each for each in missing if f"--{each.lower()}" in typed), None):
+            told.append(_unnamed(error.ctx, argument))
+        error.format_message = lambda: " ".join(told)
     elif error.message.startswith(_TOO_MUCH):
         error.message = _too_much(error.ctx, error.message.removeprefix(_TOO_MUCH).removesuffix(")"))
     elif error.message.startswith(_NO_HELP):
@@ -83,10 +89,10 @@ def _tell(root: Any, error: Any, typed: Sequence[str]) -> None:
         error.message = _refused(cause)
 
 
-def _missing(context: Any, first: Any, typed: Sequence[str]) -> list[str]:
-    """All that the command requires and was not given, arguments before options."""
+def _missing(context: Any, first: Any, typed: Sequence[str]) -> tuple[list[str], list[str]]:
+    """All that the command requires and was not given, arguments before options; and what it has no place for."""
     command = context.command
-    given, _, _ = command.make_parser(context).parse_args(args=_own(context, typed))
+    given, extra, _ = command.make_parser(context).parse_args(args=_own(context, typed))
 
     def value_of(each: Any) -> Any:
         return each.consume_value(context, given)[0]
@@ -98,7 +104,7 @@ def _missing(context: Any, first: Any, typed: Sequence[str]) -> list[str]:
     ]
     missing.sort(key=lambda each: each.param_type_name != "argument")
     named = [each.opts[0] if each.param_type_name == "option" else each.display_name_raw for each in missing]
-    return [*named, *missing_of(command, value_of)]
+    return [*named, *missing_of(command, value_of)], extra
 
 
 def _own(context: Any, typed: Sequence[str]) -> list[str]:
@@ -107,6 +113,11 @@ def _own(context: Any, typed: Sequence[str]) -> list[str]:
     for name in context.command_path.split()[1:]:
         rest = rest[rest.index(name) + 1 :]
     return rest
+
+
+def _unnamed(context: Any, argument: str) -> str:
+    pieces = context.command.collect_usage_pieces(context)[1:]
+    return f"{argument} stands without a name: {' '.join((context.command_path, *pieces))}"
 
 
 def _too_much(context: Any, extra: str) -> str:

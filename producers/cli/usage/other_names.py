@@ -123,6 +123,10 @@ OPTIONS = {
 }
 """What an option may be called here; the first that the command has is meant."""
 
+_TEXTS = ("content", "text", "query", "message", "description", "feedback")
+_ARGUMENTS = {f"--{each}": (each, *_TEXTS) for each in (*_TEXTS, "body", "q")}
+"""The arguments that an option may mean, best first; another option means the one of its own name."""
+
 _DESTROYS = {"forget": 0.8}
 """Commands that nothing takes back: suggested for a word that is as near as this, not for a vague likeness."""
 
@@ -154,6 +158,13 @@ def other_option(context: Any, option: str) -> str | None:
     """The option of this command that is called `option` elsewhere."""
     own = {name for each in context.command.params for name in each.opts}
     return next((name for name in OPTIONS.get(option, ()) if name in own), None)
+
+
+def argument_of(context: Any, option: str) -> str | None:
+    """The argument of this command that was written as if it were an option, as it stands in the usage."""
+    arguments = [each.display_name_raw for each in context.command.params if each.param_type_name == "argument"]
+    meant = (name.upper() for name in _ARGUMENTS.get(option, (option.removeprefix("--"),)))
+    return next((name for name in meant if name in arguments), None)
 
 
 def _called_here(group: str, word: str, commands: Collection[str]) -> str | None:
