@@ -263,6 +263,8 @@ async def test_an_append_that_makes_extraction_due_does_not_wait_until_it_is_ask
 
 async def test_what_came_of_a_session_is_told_with_the_message_that_each_item_was_saved_from(door: Door) -> None:
     await append(door, ALICE, "s1", "m1", "m2")
+    await append(door, ALICE, "s2", "m1", "m2")
+    await append(door, BOB, "s9", "m1")
 
     async def save(name: str, session: str | None = None, **headers: str) -> None:
         body = {"id": name, "task": f"the task of {name}", "content": name, "types": ["tool"]}
@@ -275,13 +277,22 @@ async def test_what_came_of_a_session_is_told_with_the_message_that_each_item_wa
     await save("of-the-trace", **{"X-Ledger-Trace-Id": "s1"})
     await save("of-the-session", session="s1")
     await save("of-another", session="s2", **{"X-Ledger-Message-Id": "m2"})
+    await save("of-the-trace-of-another", **{"X-Ledger-Trace-Id": "s2", "X-Ledger-Message-Id": "m2"})
+    await save("of-a-run", **{"X-Ledger-Trace-Id": "run-7", "X-Ledger-Message-Id": "m2"})
+    # Whether somebody else has a session of this id is told to nobody.
+    await save("of-what-bob-calls-so", **{"X-Ledger-Trace-Id": "s9", "X-Ledger-Message-Id": "m1"})
     await save("of-none")
     answer = (await door.get(f"{S}/s1/knowledge", headers=ALICE)).json()
     assert [(each["id"], each["message_id"]) for each in answer["results"]] == [
         ("of-a-message", "m2"),
         ("of-the-trace", None),
         ("of-the-session", None),
+        ("of-a-run", "m2"),
+        ("of-what-bob-calls-so", "m1"),
     ]
+    answer = (await door.get(f"{S}/s2/knowledge", headers=ALICE)).json()
+    told = {each["id"] for each in answer["results"]}
+    assert told == {"of-a-message", "of-another", "of-the-trace-of-another", "of-a-run", "of-what-bob-calls-so"}
     refusal(await door.get(f"{S}/s1/knowledge", headers=BOB), 404, "unknown_session")
     await append(door, BOB, "s1", "m2")
     assert (await door.get(f"{S}/s1/knowledge", headers=BOB)).json()["results"] == []

@@ -6,6 +6,7 @@ from kledger.contract.scopes import Caller
 from ledger.event import JsonObject
 from producers.operations.desk import ANY, Desk, Freshness, reach
 from producers.operations.sessions.reading import messages
+from producers.operations.sessions.whose import found
 from projections.views.sessions.outcome import MOST_SAVED, saved_in
 
 
@@ -24,10 +25,11 @@ async def knowledge(
     Raises UnknownSession, ViewBehind, BrokerUnavailable.
     """
     await reach(desk, freshness)
+    session = await found(desk, caller, session_id, owner)
     page = await messages(desk, caller, session_id, after=after, limit=limit, owner=owner)
     position = desk.view.position
     said = [each["id"] for each in page["messages"]]
-    found = await desk.view.ask(saved_in, desk.org, caller, session_id, said)
-    shown = found[:MOST_SAVED]
-    more = len(found) > MOST_SAVED
+    saved = await desk.view.ask(saved_in, desk.org, caller, session.key.owner, session_id, said)
+    shown = saved[:MOST_SAVED]
+    more = len(saved) > MOST_SAVED
     return {"session_id": session_id, "results": shown, "count": len(shown), "more": more, "position": position}
