@@ -24,7 +24,7 @@ from kledger.requests.models import MessageBody
 from kledger.requests.resources import Together
 from kledger.requests.sessions import Scratchpad, SessionMessageBody
 from ledger.event import JsonObject
-from producers.mcp.schemas import plain, without_null
+from producers.mcp.schemas import plain, without_defaults, without_null
 from producers.requests.reading import refusal
 
 
@@ -55,7 +55,8 @@ class CataloguedTool:
         try:
             self._form.model_validate(arguments)
         except ValidationError as error:
-            raise refusal(error.errors(include_url=False, include_input=False), f"the call of {self.name}") from error
+            faults = error.errors(include_url=False, include_input=False)
+            raise refusal(faults, f"the call of {self.name}", list(self._form.model_fields)) from error
         answer: JsonObject = await self.function(wire, **arguments)
         if "results" in answer:
             answer.pop("metadata", None)  # for programs; it repeats every item
@@ -89,11 +90,13 @@ class CataloguedTool:
         return schema
 
     def _input_schema(self) -> JsonObject:
-        schema = plain(self._form.model_json_schema())
+        schema = without_null(plain(self._form.model_json_schema()))
         for name, argument in schema["properties"].items():
             if name in FORMS:
-                argument |= {**plain(TypeAdapter(FORMS[name]).json_schema()), "description": argument["description"]}
-        return without_null(schema)
+                form = plain(TypeAdapter(FORMS[name]).json_schema())
+                shown = without_defaults(form) if name in PATCHES else without_null(form)
+                argument |= {**shown, "description": argument["description"]}
+        return schema
 
     @cached_property
     def _form(self) -> type[BaseModel]:
@@ -129,3 +132,5 @@ FORMS: Mapping[str, Any] = {
     "conversation": list[MessageBody],
 }
 """Arguments whose schema is shown in full and validated by the node alone: one invalid verdict refuses no other."""
+PATCHES = ("patch",)
+"""Those of them in which null is said: it removes a field."""

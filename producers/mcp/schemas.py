@@ -35,6 +35,14 @@ def without_null(schema: JsonObject) -> JsonObject:
     return simplified
 
 
+def without_defaults(form: JsonObject) -> JsonObject:
+    """A form of a merge patch: its fields may be null, and one that is left out is not null."""
+    fields = {name: {**field} for name, field in form["properties"].items()}
+    for field in fields.values():
+        field.pop("default", None)
+    return {**form, "properties": fields}
+
+
 def _without_null(part: Any) -> Any:
     if isinstance(part, list):
         return [_without_null(one) for one in part]

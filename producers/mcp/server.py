@@ -31,12 +31,12 @@ log = structlog.get_logger(__name__)
 NAME, TITLE = "kledger", "Knowledge Ledger"
 INSTRUCTIONS = (
     "A ledger of what agents and people have learned. Before you plan, research or repeat work, look for what is "
-    "known: knowledge_startup once when you start, goal_focus when you turn to a goal, knowledge_search for anything "
-    "else. After you used an item, say with "
-    "knowledge_update or knowledge_batch_update whether it helped or harmed and why: that decides what others are "
-    "shown. Keep what you learned with knowledge_save, one fact or method an item; correct what is yours with "
-    "knowledge_revise, and keep what your user says of themselves with profile_update. Secrets belong into the "
-    "secure_body of a resource alone. An error names its code and what to do."
+    "known: knowledge_startup once when you start, goal_focus when you turn to a goal, memory_recall before you "
+    "answer a message, knowledge_search for anything else. After you used an item, say with knowledge_update or "
+    "knowledge_batch_update whether it helped or harmed and why: that decides what others are shown. Keep what you "
+    "learned with knowledge_save, one fact or method an item, and what happened or matters for a while with "
+    "memory_save; correct what is yours with knowledge_revise, and keep what your user says of themselves with "
+    "profile_update. Secrets belong into the secure_body of a resource alone. An error names its code and what to do."
 )
 NOBODY_NAMED = Caller(agent=AGENT)
 """The caller where neither the connection nor a token names one: an agent that finds what it saved, and never the

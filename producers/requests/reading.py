@@ -6,6 +6,7 @@ and what to do. Every interface reads its input here, so that each refuses the s
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any, TypeVar
 
@@ -22,6 +23,9 @@ MOST_NESTED = 200
 
 M = TypeVar("M", bound=BaseModel)
 
+_HAS_TO_BE = "has to be "
+_FORM = re.compile(r"(?:constrained-)?(?:str|int)|.+[\[(].*[\])]", re.DOTALL)
+"""What pydantic calls a form in the place of a fault: `int`, `list[constrained-str]`."""
 _SCOPE_FIELDS = {"scopes", "owner", "visible_scopes", "entity"}
 _SCOPE_FAULTS = {"value_error", "string_too_long"}
 
@@ -78,13 +82,38 @@ def refusal(faults: Sequence[Any], what: str = "the body", fields: Sequence[str]
     """The error of ours for pydantic's list of faults: illegal_scope when scopes are all that is wrong. `fields` are
     those that there are, where the caller knows them."""
     errors = [
-        {"field": ".".join(map(str, fault["loc"])), "reason": _reason(fault, fields)}
-        for fault in faults  # loc, type and msg, as pydantic documents them
+        {"field": place, "reason": " or ".join((reasons[0], *(each.removeprefix(_HAS_TO_BE) for each in reasons[1:])))}
+        for place, reasons in _told(faults, fields)
     ]
     reasons = "; ".join(f"{error['field'] or 'it'} {error['reason']}" for error in errors[:5])
     more = f"; and {len(errors) - 5} more" if len(errors) > 5 else ""
     kind = IllegalScope if faults and all(map(_is_about_scopes, faults)) else InvalidPayload
     return kind(f"{what} does not fit: {reasons}{more}", errors=errors)
+
+
+def _told(faults: Sequence[Any], fields: Sequence[str]) -> list[tuple[str, list[str]]]:
+    """Each place with what is wrong there. Of a value that may have several forms it is what is wrong in the one that
+    it has; where it has none, all that it may be.
+    """
+    placed = [(*_place(fault), _reason(fault, fields)) for fault in faults]  # loc and type as pydantic documents them
+    has_a_form = {several for place, several, reason in placed if several and not _no_form(place, several, reason)}
+    told: dict[tuple[str, str | None], list[str]] = {}
+    for place, several, reason in placed:
+        if several not in has_a_form or not _no_form(place, several, reason):
+            told.setdefault((place, several), []).append(reason)
+    return [(place, reasons) for (place, _), reasons in told.items()]
+
+
+def _place(fault: Any) -> tuple[str, str | None]:
+    """A place in words, and the value there that may have several forms: pydantic puts the form that it tried there."""
+    parts = [str(part) for part in fault["loc"]]
+    named = len(parts) if fault["type"] != "extra_forbidden" else 0  # whatever name was not known
+    at = next((at for at in range(1, named) if _FORM.fullmatch(parts[at])), None)
+    return (".".join(parts), None) if at is None else (".".join(parts[:at] + parts[at + 1 :]), ".".join(parts[:at]))
+
+
+def _no_form(place: str, several: str | None, reason: str) -> bool:
+    return place == several and reason.startswith((f"{_HAS_TO_BE}a ", f"{_HAS_TO_BE}an "))
 
 
 def _is_about_scopes(fault: Any) -> bool:

@@ -10,6 +10,7 @@ import pytest
 from tests.doors.http_door import ALICE, BOB, Door, http_door, refusal
 
 GOOD = {"task": "t", "content": "c", "types": ["tool"]}
+FACT = {"layer": "semantic", "content": "c"}
 PUBLIC = "public-item"
 PRIVATE = "bobs-secret"
 
@@ -36,6 +37,10 @@ K, M = "/api/knowledge", "/api/v1/memories"
 CAROL = {"X-Ledger-User": "carol"}
 # what is asked, what is sent, who asks, the status and code, and a word that the message has to say
 CASES: list[tuple[str, str, Any, dict[str, str], int, str, str]] = [
+    # a value that may have several forms
+    ("POST", "/api/memory", {**FACT, "tags": [""]}, ALICE, 422, "invalid_payload", "fit: tags.0 is empty"),
+    ("POST", "/api/memory", {**FACT, "tags": "a"}, ALICE, 422, "invalid_payload", "tags has to be an object or a list"),
+    ("POST", "/api/memory/recall", {"message": "m", "as_of": 1.5}, ALICE, 422, "invalid_payload", "whole number or a"),
     # saving
     ("POST", K, {"task": "t", "types": ["tool"]}, ALICE, 422, "invalid_payload", "content is required"),
     ("POST", K, {**GOOD, "contnet": "x"}, ALICE, 422, "invalid_payload", "contnet is not a field"),

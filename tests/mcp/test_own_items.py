@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any, get_args
 
 import pytest
 
 from kledger.client.tools.arguments import ProfileChanges
 from kledger.contract.words import ProfileType
+from producers.mcp.catalogue import BY_NAME
 from projections.views.profiles.content import CONTENTS
 from tests.mcp.mcp_door import McpDoor, mcp_door
 
@@ -93,6 +95,29 @@ async def test_without_a_model_nothing_is_extracted_and_the_error_says_so() -> N
     async with mcp_door() as door:
         assert await door.refused("knowledge_extract", SCRIBE, text="I like tea.") == "not_available"
         assert await door.refused("knowledge_extract", SCRIBE) == "invalid_payload"
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "said"),
+    [
+        ("knowledge_search", {"query": ""}, "query is empty"),
+        ("knowledge_search", {"query": "x" * 4_001}, "query is too long: 4000 characters at most"),
+        ("memory_recall", {"message": "m", "session_id": "s" * 201}, "session_id is too long: 200 characters at most"),
+        ("memory_recall", {"query": "q"}, "query is not a field here: there are message, session_id, "),
+        ("memory_save", {"content": "c", "tags": [""]}, "does not fit: tags.0 is empty"),
+    ],
+)
+async def test_an_argument_that_does_not_fit_is_named_as_the_tool_calls_it(
+    tool: str, arguments: dict[str, Any], said: str
+) -> None:
+    async with mcp_door() as door:
+        answer = (await door.post("tools/call", SCRIBE, name=tool, arguments=arguments)).json()
+        assert said in json.loads(answer["result"]["content"][0]["text"])["error"]["message"]
+
+
+def test_where_null_removes_a_field_the_schema_takes_null() -> None:
+    fields = BY_NAME["session_scratchpad"].described.input_schema["properties"]["patch"]["properties"]
+    assert all({"type": "null"} in field["anyOf"] and "default" not in field for field in fields.values())
 
 
 @pytest.mark.parametrize("profile", get_args(ProfileType))

@@ -13,7 +13,7 @@ from kledger.contract import language
 from kledger.contract.scopes import Visibility
 from kledger.contract.words import ExtractionKind, ItemFilter, MemoryLayer, ProfileType
 
-Query = Annotated[str, Field(description="What to look for, in words, in any language")]
+Query = Annotated[str, Field(min_length=1, max_length=4_000, description="What to look for, in words, in any language")]
 About = Annotated[str, Field(max_length=4_000, description="What you are about to do; may be left out")]
 TopK = Annotated[int, Field(ge=1, le=100, description="At most so many items")]
 MinMatch = Annotated[float, Field(ge=0, le=1, description="Leave out items that cover less of the query than this")]
@@ -144,7 +144,9 @@ Steps = Annotated[list[str] | None, Field(description="The steps of the procedur
 Words = Annotated[list[str] | None, Field(description="Words to find it by")]
 RelatedIds = Annotated[list[str] | None, Field(description="The ids of related memories")]
 Message = Annotated[str, Field(description="What was said to you, or what you are about to do", min_length=1)]
-OneSession = Annotated[str, Field(description="The session of the message; what its context holds is left out")]
+OneSession = Annotated[
+    str, Field(max_length=200, description="The session of the message; what its context holds is left out")
+]
 TargetAgent = Annotated[str, Field(description="The id of another agent whose knowledge you ask for")]
 Budget = Annotated[int | None, Field(description="At most so many tokens of text", ge=1)]
 FromSession = Annotated[str, Field(description="The session that it is from")]
