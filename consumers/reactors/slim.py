@@ -181,13 +181,13 @@ class Slimming:
 
 
 async def _grouped(items: Sequence[Eligible], threshold: float) -> Found:
-    """The groups among the items; all items of a group have the same readers."""
-    by_readers: dict[str, list[Item]] = {}
+    """The groups among the items; all items of a group have the same readers, and are remembered alike."""
+    alike: dict[str, list[Item]] = {}
     for each in items:
         text = f"{each.task}\n{each.content}"
         item = Item(each.id, text, tuple(each.types), each.quality, each.confidence, each.created_position)
-        by_readers.setdefault(each.among, []).append(item)
-    bodies = [body for body in by_readers.values() if len(body) > 1]
+        alike.setdefault(each.among, []).append(item)
+    bodies = [body for body in alike.values() if len(body) > 1]
     if sum(map(len, bodies)) > IN_PLACE:
         return await grouped_in_own_process(bodies, threshold)
     return await asyncio.to_thread(grouped, bodies, threshold)

@@ -16,7 +16,8 @@ from projections.views.knowledge.ask import LISTED, listed, parsed
 
 @dataclass(frozen=True, slots=True)
 class Eligible:
-    """An active item of the owner. Only items with an equal `among` may be merged, as they have the same readers."""
+    """An active item of the owner. Only items with an equal `among` may be merged: they have the same readers, and are
+    remembered alike."""
 
     id: str
     version: int
@@ -71,7 +72,12 @@ class Merged:
 
 
 _SHARED = shared_by_a_project()
-_SEEN_BY = "to_json([list_sort(list_distinct(scopes)), list_sort(shared_with), list_sort(writers)])::VARCHAR"
+_SEEN_BY = "[list_sort(list_distinct(scopes)), list_sort(shared_with), list_sort(writers)]"
+# A short memory that took in others would take them along when it is over. An episode is what happened once: what says
+# the same may have happened again.
+_REMEMBERED = """[layer, CASE layer WHEN 'short' THEN lifetime::VARCHAR
+    WHEN 'episodic' THEN coalesce(memory->>'happened_at', id) END]"""
+_AMONG = f"to_json({_SEEN_BY} || [{_REMEMBERED}])::VARCHAR"
 
 
 def eligible(
@@ -85,7 +91,7 @@ def eligible(
         values.append(listed(scopes))
     rows = cursor.execute(
         f"""SELECT id, version, task, content, types, tags::VARCHAR, resource_ids, score + helpful - 2 * harmful,
-                confidence, created_position, {_SEEN_BY}
+                confidence, created_position, {_AMONG}
             FROM knowledge_at({int(as_of)})
             WHERE org = ? AND owner = ? AND status = 'active' AND NOT erased AND NOT {_SHARED} {where}
             ORDER BY created_position, id""",

@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 
 from kledger import LedgerClient
 from kledger.contract.errors import IllegalState, InvalidPayload, NotOwner, UnknownProcess, VersionConflict
+from kledger.contract.words import MemoryLayer
 from producers.cli.main import app
 from tests.journeys.running_node import RunningNode, caught_up, result_of, running, until
 from tests.openai_chat import ChatEndpoint
@@ -341,3 +342,28 @@ def test_the_command_slims_says_where_a_merged_item_went_and_brings_it_back(
     assert dry["id"] in kledger("slims")
     assert "2 before, 2 after" in kledger("slim", "--revert", dry["id"])
     assert "merged" not in kledger("show", other)
+
+
+def test_memories_are_merged_with_those_that_are_remembered_alike_and_with_nothing_else(plain: LedgerClient) -> None:
+    mei = plain.acting_as(user="mei-who-remembers")
+    text = "The gateway restarts with `gw restart` and waits ten seconds."
+    mei.save("The gateway restarts", text, ["note"], id="plain-fact")
+    stated: list[tuple[MemoryLayer, dict[str, Any]]] = [
+        ("short", {"lifetime": 60}),
+        ("short", {"lifetime": 60}),
+        ("short", {"lifetime": 90}),
+        ("semantic", {}),
+        ("semantic", {"kind": "preference"}),
+        ("episodic", {}),
+        ("episodic", {}),
+        ("episodic", {"happened_at": "2026-01-05T08:00:00Z"}),
+        ("episodic", {"happened_at": "2026-01-05T08:00:00Z"}),
+        ("procedural", {}),
+    ]
+    for number, (layer, about) in enumerate(stated):
+        mei.remember(text, layer, id=f"{layer}-{number}", types=["note"], **about)
+    report = mei.slim(dry_run=True)
+    groups = {each["survivor"]: [one["id"] for one in each["merged"]] for each in report["groups"]}
+    assert groups == {"short-0": ["short-1"], "semantic-3": ["semantic-4"], "episodic-7": ["episodic-8"]}
+    mei.slim_apply(report["id"])
+    assert len(mei.memories(limit=20)["results"]) == 7
