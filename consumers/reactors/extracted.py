@@ -24,6 +24,7 @@ from ledger.events.statement import StatementHeld
 from ledger.events.usage import Usage
 from projections.similar.tombstones import SaidAgain
 from projections.views.knowledge.ask import rfc3339, scopes_of
+from projections.views.knowledge.memory_fields import is_short
 from projections.views.processes.ask import Process
 
 MOST_FINDINGS = 60
@@ -152,8 +153,9 @@ def events_of(
 
     What contradicts a memory of the same owner is its next version, once in an extraction; what contradicts any other
     item, or one with readers who may not read the finding, is saved beside it, with a conflict for somebody to decide.
-    A confirmation tells the words of a finding only to those who may read it. Findings that are `held` say what a
-    person had retired or corrected: whatever the model says of them, they wait for a person, each once.
+    A confirmation tells the words of a finding only to those who may read it. What stays is saved beside a short
+    memory: it would be over with that. Findings that are `held` say what a person had retired or corrected: whatever
+    the model says of them, they wait for a person, each once.
     """
     process, requested = state.process, state.process.requested
     verdicts = {verdict.item: verdict for verdict in judgement.verdicts}
@@ -179,7 +181,8 @@ def events_of(
         verdict = verdicts.get(number)
         others = {item["id"]: item for item in known.get(number, ())}
         other = others.get(verdict.known or "") if verdict is not None else None
-        if verdict is not None and other is not None and verdict.verdict == "duplicate":
+        outlives = other is not None and is_short(other) and _short(finding, requested, work.lifetimes) is None
+        if verdict is not None and other is not None and verdict.verdict == "duplicate" and not outlives:
             if other["id"] not in confirmed:
                 case = Case()
                 if _keeps_to(other, finding, requested):
@@ -194,6 +197,7 @@ def events_of(
             verdict is not None
             and other is not None
             and conflicting
+            and not outlives
             and _is_revised(other, finding, requested, revised)
         ):
             revised.add(other["id"])

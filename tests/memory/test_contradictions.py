@@ -12,7 +12,7 @@ from consumers.reactors.extracted import Finding, Judgement, Verdict, events_of
 from consumers.reactors.work import ProcessState, Work
 from kledger.contract.knowledge import Case
 from ledger.event import JsonObject, NewEvent
-from ledger.events.knowledge import KnowledgeConfirmed, KnowledgeRevised
+from ledger.events.knowledge import KnowledgeConfirmed, KnowledgeRevised, KnowledgeSaved
 from ledger.events.usage import Usage
 from projections.views.processes.ask import Process
 from tests.doors.http_door import ALICE, BOB, Door, http_door, refusal
@@ -82,6 +82,15 @@ def test_a_memory_is_revised_once_in_an_extraction() -> None:
     assert names(found(MEMORY, MEMORY)) == [
         *("knowledge.revised", "knowledge.saved", "conflict.recorded", "extraction.completed"),
     ]
+
+
+def test_what_stays_is_saved_beside_a_short_memory_with_which_it_would_be_over() -> None:
+    short = KNOWN | {"memory": {"layer": "short", "kind": "decision", "lifetime": 60}}
+    saved, _ = found(short, verdict="duplicate")
+    assert isinstance(saved.fact, KnowledgeSaved)
+    assert (saved.fact.content, saved.fact.memory) == ("at nine 0", None)
+    assert names(found(short)) == ["knowledge.saved", "conflict.recorded", "extraction.completed"]
+    assert names(found(MEMORY, verdict="duplicate")) == ["knowledge.confirmed", "extraction.completed"]
 
 
 TEAM: JsonObject = {"scopes": ["user:ann", "team:web"]}
