@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from rich import box
@@ -220,3 +220,8 @@ def with_paths(pairs: Iterable[tuple[str, object]], paths: Iterable[tuple[str, o
 
 def _shown(value: object) -> Any:
     return value if hasattr(value, "__rich_console__") or isinstance(value, Text) else plain(value)
+
+
+def waits(answer: Mapping[str, Any]) -> str:
+    """What is to be said of something that its project has to approve."""
+    return ", and waits for a coordinator (proposed)" if answer.get("status") == "proposed" else ""

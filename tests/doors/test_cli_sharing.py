@@ -58,6 +58,23 @@ def test_share_states_the_whole_acl_and_a_save_may_have_one(node: ScriptedNode) 
     assert [kledger("share", "k-1", *wrong).exit_code for wrong in ([], ["--nobody", *who])] == [2, 2]
 
 
+def test_what_waits_for_a_coordinator_by_a_command_is_told(node: ScriptedNode) -> None:
+    kept = {"id": "k-1", "position": 8, "version": 3, "to_version": 1, "event_id": "e", "duplicate": False}
+    commands: dict[str, tuple[str, ...]] = {
+        "PUT /api/knowledge/k-1/acl": ("share", "k-1", "--reader", "project:apollo"),
+        "POST /api/knowledge/k-1/revert": ("revert", "k-1", "1"),
+        "POST /api/knowledge": ("save", "--types", "tool", "--content", "c"),
+        "POST /api/knowledge/k-1/restore": ("restore", "k-1"),
+        "PUT /api/knowledge/k-1": ("revise", "k-1", "--content", "c"),
+    }
+    for request, command in commands.items():
+        for status in ("proposed", "active"):
+            node.says(request, kept | {"status": status})
+        for waits in (True, False):
+            ran = kledger(*command)
+            assert (ran.exit_code, "waits for a coordinator (proposed)" in ran.stdout) == (0, waits), command
+
+
 def test_why_visible_shows_each_reason_with_its_event(node: ScriptedNode) -> None:
     node.says("GET /api/knowledge/k-1/why", WHY)
     ran = kledger("why-visible", "k-1", "--user", "ann", "--entity", "department:财务,x", "--entity", "team:web")

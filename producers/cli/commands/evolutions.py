@@ -12,7 +12,7 @@ from rich.console import Group
 
 from kledger.contract.words import EvolutionStatus, ExtractionKind
 from producers.cli import reading
-from producers.cli.screen import facts, plain, short_time, snippet, table
+from producers.cli.screen import facts, plain, short_time, snippet, table, waits
 from producers.cli.session import KNOWLEDGE, Answer, Session, as_caller
 
 EvolutionId = Annotated[str, typer.Argument(metavar="ID", help="The id of the evolution.", show_default=False)]
@@ -112,9 +112,8 @@ def revert(
     Example: kledger revert knowledge-20260305-a1b2 3 --user ann
     """
     done = session.ledger.revert(item_id, to_version, expected_version=expected_version)
-    return Answer(
-        done, f"{plain(done['id'])} is again what it was at version {to_version}, as version {done['version']}"
-    )
+    again = f"{plain(done['id'])} is again what it was at version {to_version}, as version {done['version']}"
+    return Answer(done, f"{again}{waits(done)}")
 
 
 def extract(

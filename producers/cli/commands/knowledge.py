@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -10,7 +9,7 @@ import typer
 
 from producers.cli import reading
 from producers.cli.commands import sharing
-from producers.cli.screen import plain
+from producers.cli.screen import plain, waits
 from producers.cli.session import KNOWLEDGE, Answer, Session, as_caller
 from producers.cli.usage.errors import one_of
 from producers.cli.usage.plain_help import Command
@@ -86,7 +85,7 @@ def save(
     )
     if saved["duplicate"]:
         return Answer(saved, f"unchanged: {plain(saved['id'])} says this since position {saved['position']}")
-    return Answer(saved, f"saved {plain(saved['id'])} at position {saved['position']}")
+    return Answer(saved, f"saved {plain(saved['id'])} at position {saved['position']}{waits(saved)}")
 
 
 @one_of("a field such as --content", "task", "content", "types", "tag", "scopes", "owner", "resource")
@@ -175,11 +174,6 @@ def retire(session: Session, item_id: reading.ItemId, reason: reading.Reason = N
     """
     moved = session.ledger.retire(item_id, reason=reason)
     return Answer(moved, f"retired {plain(moved['id'])} at position {moved['position']}")
-
-
-def waits(answer: Mapping[str, Any]) -> str:
-    """What is to be said of something that its project has to approve again."""
-    return ", and waits for a coordinator (proposed)" if answer.get("status") == "proposed" else ""
 
 
 def restore(session: Session, item_id: reading.ItemId, reason: reading.Reason = None) -> Answer:

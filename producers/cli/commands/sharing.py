@@ -8,7 +8,7 @@ import typer
 from rich.console import Group
 
 from producers.cli import reading
-from producers.cli.screen import facts, plain, short_time, table
+from producers.cli.screen import facts, plain, short_time, table, waits
 from producers.cli.session import KNOWLEDGE, NODE, Answer, Session, as_caller, as_operator
 from producers.cli.usage.errors import one_of
 
@@ -44,7 +44,8 @@ def share(
     if bool(entries) == nobody:
         raise typer.BadParameter("name who with --reader and --writer, or say --nobody")
     shared = session.ledger.share(item_id, entries)
-    return Answer(shared, f"shared {plain(shared['id'])} with {len(entries)}, at position {shared['position']}")
+    done = f"shared {plain(shared['id'])} with {len(entries)}, at position {shared['position']}"
+    return Answer(shared, f"{done}{waits(shared)}")
 
 
 def why_visible(session: Session, item_id: reading.ItemId) -> Answer:
