@@ -181,7 +181,7 @@ class Slimming:
 
 
 async def _grouped(items: Sequence[Eligible], threshold: float) -> Found:
-    """The groups among the items; all items of a group have the same readers, and are remembered alike."""
+    """The groups among the items; all items of a group have the same readers, and live alike."""
     alike: dict[str, list[Item]] = {}
     for each in items:
         text = f"{each.task}\n{each.content}"

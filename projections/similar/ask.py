@@ -9,15 +9,17 @@ from typing import Any
 import duckdb
 import orjson
 
+from kledger.contract.documents import CHUNK
 from ledger.event import JsonObject
+from projections.fold_kit.sql_text import text
 from projections.fold_kit.visibility import shared_by_a_project
 from projections.views.knowledge.ask import LISTED, listed, parsed
 
 
 @dataclass(frozen=True, slots=True)
 class Eligible:
-    """An active item of the owner. Only items with an equal `among` may be merged: they have the same readers, and are
-    remembered alike."""
+    """An active item of the owner. Only items with an equal `among` may be merged: they have the same readers, and live
+    alike."""
 
     id: str
     version: int
@@ -73,11 +75,12 @@ class Merged:
 
 _SHARED = shared_by_a_project()
 _SEEN_BY = "[list_sort(list_distinct(scopes)), list_sort(shared_with), list_sort(writers)]"
-# A short memory that took in others would take them along when it is over. An episode is what happened once: what says
-# the same may have happened again.
-_REMEMBERED = """[layer, CASE layer WHEN 'short' THEN lifetime::VARCHAR
-    WHEN 'episodic' THEN coalesce(memory->>'happened_at', id) END]"""
-_AMONG = f"to_json({_SEEN_BY} || [{_REMEMBERED}])::VARCHAR"
+# A short memory that took in others would take them along when it is over, and a chunk when its document says it no
+# longer. An episode is what happened once: what says the same may have happened again.
+_LIVES = f"""[layer, CASE WHEN layer = 'short' THEN lifetime::VARCHAR
+    WHEN layer = 'episodic' THEN coalesce(memory->>'happened_at', id)
+    WHEN starts_with(id, {text(CHUNK)}) THEN id END]"""
+_AMONG = f"to_json({_SEEN_BY} || [{_LIVES}])::VARCHAR"
 
 
 def eligible(

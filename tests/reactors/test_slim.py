@@ -367,3 +367,15 @@ def test_memories_are_merged_with_those_that_are_remembered_alike_and_with_nothi
     assert groups == {"short-0": ["short-1"], "semantic-3": ["semantic-4"], "episodic-7": ["episodic-8"]}
     mei.slim_apply(report["id"])
     assert len(mei.memories(limit=20)["results"]) == 7
+
+
+def test_what_two_documents_say_stays_with_each_of_them(plain: LedgerClient) -> None:
+    dan = plain.acting_as(user="dan-who-reads")
+    shared = "## Backups\n\nA backup of the harbor is taken each night at two."
+    for name in ("alpha", "beta"):
+        dan.documents.ingest(f"{name}.md", text=f"# Ops\n\n{shared}\n\n## {name}\n\nThe {name} service is new.")
+    dan.save("Backups", "A backup of the harbor is taken each night at two.", ["document"], id="own-words")
+    assert dan.slim()["groups"] == []
+    dan.documents.delete("alpha.md")
+    assert [each["status"] for each in dan.documents.get("beta.md")["chunks"]] == ["active", "active"]
+    assert dan.get("own-words")["status"] == "active"
