@@ -5,6 +5,7 @@ Derives event ids that a retry repeats, lifts lineage from the payload, and coun
 
 from __future__ import annotations
 
+import contextlib
 import time
 import uuid
 from collections import Counter
@@ -12,7 +13,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from kledger.contract.bounds import MOST_SHORT
-from kledger.contract.errors import IdempotencyMismatch, InvalidPayload
+from kledger.contract.errors import (
+    IdempotencyMismatch,
+    InvalidPayload,
+    LedgerError,
+    SubjectForgotten,
+    VersionConflict,
+)
 from kledger.contract.knowledge import Case, Source
 from kledger.contract.seal_mark import MARK
 from ledger.event import Appended, Fact, Lineage, NewEvent, new_event_id
@@ -104,6 +111,23 @@ async def publish_judged(ledger: Ledger, tally: Tally, events: Sequence[NewEvent
         if not kept.duplicate:
             tally.appended[event.fact.name] += 1
     return appended
+
+
+async def publish_each(ledger: Ledger, tally: Tally, events: Sequence[NewEvent]) -> list[Appended | LedgerError]:
+    """Append events that were validated and stand each for itself, and say what became of each: in one batch or, where
+    somebody was forgotten to whom the text of one belongs, one by one, so that it keeps no other from the log.
+
+    Raises PayloadTooLarge, IllegalSubject, VersionConflict (of a batch), BrokerUnavailable.
+    """
+    with contextlib.suppress(SubjectForgotten):
+        return list(await publish_judged(ledger, tally, events))
+    kept: list[Appended | LedgerError] = []
+    for event in events:
+        try:
+            kept += await publish_judged(ledger, tally, [event])
+        except (SubjectForgotten, VersionConflict) as error:
+            kept.append(error)
+    return kept
 
 
 def may_be_unkeepable(body: bytes) -> bool:

@@ -20,7 +20,7 @@ from producers.operations.knowledge.superseding import supersede_now
 from producers.operations.knowledge.unknown import unknown
 from producers.operations.knowledge.whose import acting_as, coordinators
 from producers.operations.outcomes import ATTEMPTS
-from producers.operations.publish import SLICE, publish
+from producers.operations.publish import SLICE, publish_each
 from producers.operations.updated import error_body
 from projections.overview.bulks import tasks_of
 from projections.views.knowledge import ask
@@ -112,12 +112,14 @@ async def _published(desk: Desk, caller: Caller, lineage: Lineage, changes: Mapp
             if each.fact is not None and each.item is not None
         ]
         try:
-            appended = await publish(desk.ledger, desk.tally, events)
+            appended = await publish_each(desk.ledger, desk.tally, events)
         except VersionConflict:
             # An event that counts no more stands between, or somebody was faster: the log says what is last.
             lasts = {event.entity_id: await folded(desk, "knowledge", event.entity_id) for event in events}
             continue
-        kept = {event.entity_id: each for event, each in zip(events, appended, strict=True)}
+        became = {event.entity_id: each for event, each in zip(events, appended, strict=True)}
+        kept = {item_id: each for item_id, each in became.items() if not isinstance(each, LedgerError)}
+        judged |= {item_id: _Judged(error=each) for item_id, each in became.items() if isinstance(each, LedgerError)}
         return await _came_of(desk, caller, lineage, judged, kept)
     raise VersionConflict("others keep writing to these items: try again")
 

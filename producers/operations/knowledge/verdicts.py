@@ -29,7 +29,7 @@ from producers.operations.publish import (
     lifted,
     may_be_unkeepable,
     mismatch,
-    publish_judged,
+    publish_each,
     refuse_unkeepable,
 )
 from producers.operations.reflection.asking import MOST_ASKED, ask_after_verdicts
@@ -63,23 +63,31 @@ async def rate_many(
     judging = _Judging(desk, caller, lineage)
     if retry is not None:
         updated, position = await judging.look_back(retry, documents)
-    keeping: deque[asyncio.Task[int]] = deque()
+    keeping: deque[asyncio.Task[_Kept]] = deque()
+    failed: dict[str, LedgerError] = {}
+
+    async def settle() -> int:
+        last, errors = await keeping.popleft()
+        failed.update(errors)
+        return last
+
     try:
         for start in range(0, len(documents), KEPT_AT_ONCE):
             batch = await judging.judged(documents[start : start + KEPT_AT_ONCE], start)
             if len(keeping) == UNDER_WAY:
-                position = max(position, await keeping.popleft())
+                position = max(position, await settle())
             known = [event.id for event in batch if event.id in judging.named]
             keeping.append(asyncio.create_task(_append(desk, batch, known)))
             updated += len(batch)
             stated.extend(batch)
         while keeping:
-            position = max(position, await keeping.popleft())
-        await ask_after_verdicts(desk, caller.agent, list(stated))
+            position = max(position, await settle())
+        await ask_after_verdicts(desk, caller.agent, [event for event in stated if event.id not in failed])
     finally:
         for task in keeping:  # nothing is sent after this function has ended
             task.cancel()
         await asyncio.gather(*keeping, return_exceptions=True)
+    updated -= judging.refuse_failed(failed)
     refused = sorted(judging.refused, key=lambda row: int(row["index"]))
     return {"updated": updated, "refused": refused, "position": position or desk.view.position}
 
@@ -96,6 +104,8 @@ class _Judging:
     named: set[str] = field(default_factory=set)
     """The ids derived from a case, which may be in the log already."""
     refused: list[JsonObject] = field(default_factory=list)
+    _numbers: dict[str, list[tuple[int, str]]] = field(default_factory=dict)
+    """The numbers and items of the verdicts that have an event of this id: one for two that are the same case."""
     _judges: dict[str, Judge | None] = field(default_factory=dict)
     _again: set[int] = field(default_factory=set)
     """The numbers of the verdicts that an earlier request with the same key appended."""
@@ -171,6 +181,7 @@ class _Judging:
         else:
             own_id = self._own_id(index)
         lineage = lifted(self.lineage, fact.case)
+        self._numbers.setdefault(own_id, []).append((index, verdict.knowledge_id))
         return NewEvent(fact, verdict.knowledge_id, judge.actor, self.desk.org, lineage, id=own_id)
 
     def _own_id(self, index: int) -> str:
@@ -178,6 +189,13 @@ class _Judging:
 
     def _refuse(self, index: int, item_id: object, error: LedgerError) -> None:
         self.refused.append({"index": index, "knowledge_id": item_id, "error": error_body(error)})
+
+    def refuse_failed(self, failed: Mapping[str, LedgerError]) -> int:
+        """Refuse the verdicts whose events were not kept, by the ids of these; how many there are."""
+        verdicts = [(*each, error) for own_id, error in failed.items() for each in self._numbers[own_id]]
+        for index, item_id, error in verdicts:
+            self._refuse(index, item_id, error)
+        return len(verdicts)
 
     async def _judges_of(self, ids: set[str]) -> dict[str, Judge | None]:
         """The judge for each of these and all earlier items, None for items that the caller cannot see.
@@ -196,14 +214,22 @@ class _Judging:
         return await self.desk.view.ask(judges, self.desk.org, self.caller, sorted(ids))
 
 
-async def _append(desk: Desk, batch: Sequence[NewEvent], known: Sequence[str]) -> int:
-    """Append the events that are not in the log yet; the last position of all of them, 0 without any."""
+_Kept = tuple[int, dict[str, LedgerError]]
+"""The last position of a batch, 0 without any; and the errors of the events that were not kept, by their ids."""
+
+
+async def _append(desk: Desk, batch: Sequence[NewEvent], known: Sequence[str]) -> _Kept:
+    """Append the events that are not in the log yet."""
     before = {}
     if known:
         existing = await desk.view.ask(events.kept_events, desk.org, {event.actor for event in batch}, known)
         before = {name: event.position for name, event in existing.items()}
-    appended = await publish_judged(desk.ledger, desk.tally, [event for event in batch if event.id not in before])
-    return max((*before.values(), *(each.position for each in appended)), default=0)
+    new = [event for event in batch if event.id not in before]
+    became = list(zip(new, await publish_each(desk.ledger, desk.tally, new), strict=True))
+    positions = [each.position for _, each in became if not isinstance(each, LedgerError)]
+    return max((*before.values(), *positions), default=0), {
+        event.id: each for event, each in became if isinstance(each, LedgerError)
+    }
 
 
 def _verdicts(documents: Sequence[JsonObject], first: int) -> Sequence[FeedbackBody | LedgerError]:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from kledger.answers.memory import Cleaned
+from kledger.contract.errors import LedgerError
 from kledger.contract.scopes import Caller
 from ledger.event import JsonObject, Lineage, NewEvent, utc_now
 from ledger.events.knowledge import KnowledgeRetired
 from ledger.named_ids import named_id
 from producers.operations.desk import ANY, Desk, Freshness, reach_head, reach_recalls
-from producers.operations.publish import NAMESPACE, publish
+from producers.operations.publish import NAMESPACE, publish_each, publish_judged
 from projections.views.knowledge import memory_health as ask
 
 MOST_CLEANED = 1_000
@@ -49,7 +52,12 @@ async def clean(desk: Desk, caller: Caller, lineage: Lineage, *, dry_run: bool =
             NewEvent(fact, each["id"], each["owner"], desk.org, lineage, id=_cleaning_id(desk.org, each))
             for each in due
         ]
-        position = max(each.position for each in await publish(desk.ledger, desk.tally, events))
+        kept = await publish_each(desk.ledger, desk.tally, events)
+        # Nothing more is said under the name of somebody who was forgotten, not even why.
+        of_forgotten = [event for event, each in zip(events, kept, strict=True) if isinstance(each, LedgerError)]
+        silent = [replace(event, fact=KnowledgeRetired()) for event in of_forgotten]
+        kept += await publish_judged(desk.ledger, desk.tally, silent)
+        position = max(each.position for each in kept if not isinstance(each, LedgerError))
     return Cleaned(dry_run=dry_run, ids=ids, count=len(ids), more=more, position=position)
 
 
