@@ -254,7 +254,7 @@ class WrongMasterKey(LedgerError):
 
 
 class VaultDamaged(LedgerError):
-    """A record of the vault cannot be read."""
+    """A record of the vault cannot be read, or it has lost keys that a backup has."""
 
 
 class NotAvailable(LedgerError):

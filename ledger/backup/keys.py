@@ -1,7 +1,8 @@
 """Data keys in a backup: the vault's wrapped keys and tombstones at the time of the backup.
 
-`keys.json` is rewritten by each run, so that a destroyed key disappears from the backup too. It opens nothing without
-the master key, which is in no backup.
+`keys.json` is rewritten by each run, so that a destroyed key disappears from the backup too. A key that is gone without
+a tombstone was not destroyed: the vault has lost it, and the backup may have the only one. It opens nothing without the
+master key, which is in no backup.
 """
 
 from __future__ import annotations
@@ -9,10 +10,11 @@ from __future__ import annotations
 import asyncio
 import base64
 import hashlib
+from collections.abc import Sequence
 
 import orjson
 
-from kledger.contract.errors import BackupDamaged
+from kledger.contract.errors import BackupDamaged, VaultDamaged
 from ledger.backup.place import KEYS as FILE
 from ledger.backup.place import Place, Where, place_of
 from ledger.broker.access import KEY_SUBJECTS, KEYS_STREAM, BrokerAccess
@@ -21,22 +23,55 @@ from ledger.event import JsonObject
 from ledger.privacy.vault_jetstream import ensure_keys_bucket, kept_subjects
 from ledger.privacy.vault_records import MASTER_MARK
 from ledger.wire.publication import EXPECTED, WRONG_LAST_SEQUENCE, error_code, error_of, parse_answer
+from ledger.wire.subjects import decode_token
 
 _PREFIX = KEY_SUBJECTS.removesuffix(">")
 _NOT_THERE = frozenset({10037, 10059})
 _ONE_A_SUBJECT = 10077
 _AT_ONCE = 64
+_MOST_NAMED = 3
 Records = dict[str, bytes]
 
 
 async def keep_keys(connection: BrokerConnection, where: Where) -> int:
     """Copy the vault's current records into a backup; returns their number. Needs role `node`, which reads the vault.
 
-    Raises BrokerUnavailable, BrokerMisconfigured, ObjectStoreFailed.
+    Raises VaultDamaged (it has lost what the backup has: nothing is written), BrokerUnavailable, BrokerMisconfigured,
+    ObjectStoreFailed.
     """
     records = await _records(connection)
-    await asyncio.to_thread(write_keys, where, records)
+    await asyncio.to_thread(_write_anew, place_of(where), records)
     return len(records)
+
+
+def _write_anew(place: Place, records: Records) -> None:
+    try:
+        before = kept_keys(place)
+    except BackupDamaged:
+        before = {}  # what it had is gone
+    if lost := sorted(lost_from(records, before)):
+        raise VaultDamaged(
+            f"the vault has lost keys that the backup in {place} has: {whose(lost)}. Nothing of the backup was "
+            "changed. Stop the node, and bring them back from it with kledger repair. Where that finds another key in "
+            "the vault, made since, keep this backup and back up into a new directory",
+            keys=len(lost),
+        )
+    write_keys(place, records)
+
+
+def lost_from(there: Records, before: Records) -> set[str]:
+    """The subjects whose record a vault has no more, or of which it has another key; destroyed keys are not lost."""
+    keys, gone = f"{_PREFIX}key.", f"{_PREFIX}gone."
+    fixed = {one for one in before if one.startswith(keys) or one == _PREFIX + MASTER_MARK}
+    lost = (before.keys() - there.keys()) | {one for one in fixed & there.keys() if there[one] != before[one]}
+    return {one for one in lost if not (one.startswith(keys) and one.replace(keys, gone, 1) in there)}
+
+
+def whose(subjects: Sequence[str]) -> str:
+    """The names of records as text, the first of them."""
+    names = [decode_token(one.rpartition(".")[2]) for one in subjects[:_MOST_NAMED]]
+    more = len(subjects) - len(names)
+    return ", ".join([*names, *([f"and {more:,} more"] if more else [])])
 
 
 def write_keys(where: Where, records: Records) -> None:
@@ -80,15 +115,42 @@ async def restore_keys(access: BrokerAccess, connection: BrokerConnection, where
     An existing record stays. Raises BackupDamaged, BrokerUnavailable, BrokerMisconfigured.
     """
     records = kept_keys(where)
-    if not records:
-        return 0
+    if records:
+        await ensure_keys_bucket(access)
+        await _put(connection, records)
+    return len(records)
+
+
+async def bring_back_keys(access: BrokerAccess, where: Where) -> tuple[int, list[str]]:
+    """Copy what the vault has lost of a backup's records back into it; how many, and the subjects of other keys there.
+
+    These stay, and where the master key is another one, all does. Raises as `restore_keys` does.
+    """
+    before = kept_keys(where)
+    if not before:
+        return 0, []
     await ensure_keys_bucket(access)
+    there = await _records_at(access)
+    lost = lost_from(there, before)
+    others = sorted(lost & there.keys())
+    if _PREFIX + MASTER_MARK in others:
+        return 0, others
+    missing = {subject: before[subject] for subject in lost - there.keys()}
+    admin = await BrokerConnection.open(access, "admin", name="kledger-vault-repair")
+    try:
+        await _put(admin, missing)
+    finally:
+        await admin.close()
+    return len(missing), others
+
+
+async def _put(connection: BrokerConnection, records: Records) -> None:
+    """Store records that the vault does not have, keys last."""
     for subject, record in sorted(records.items(), key=lambda each: each[0].startswith(f"{_PREFIX}key.")):
         answer = parse_answer((await connection.request(subject, record, {EXPECTED: "0"})).data)
         code = error_code(answer)
         if code and code not in WRONG_LAST_SEQUENCE and code != _ONE_A_SUBJECT:
             raise error_of(answer, "a key of the vault")
-    return len(records)
 
 
 async def vault_holds(access: BrokerAccess, records: Records) -> bool:
@@ -96,9 +158,13 @@ async def vault_holds(access: BrokerAccess, records: Records) -> bool:
 
     Raises BrokerUnavailable, BrokerMisconfigured.
     """
+    return await _records_at(access) == records
+
+
+async def _records_at(access: BrokerAccess) -> Records:
     connection = await BrokerConnection.open(access, "node", name="kledger-vault-look")
     try:
-        return await _records(connection) == records
+        return await _records(connection)
     finally:
         await connection.close()
 

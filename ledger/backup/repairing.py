@@ -17,7 +17,7 @@ from pathlib import Path
 from kledger.contract.errors import BackupMismatch, NotRepairable
 from ledger.backup.beside import keep_beside
 from ledger.backup.checking import intact, read_backup
-from ledger.backup.keys import kept_keys, names_nobody, write_keys
+from ledger.backup.keys import bring_back_keys, whose
 from ledger.backup.manifest import Manifest, save, writing_to
 from ledger.backup.restoring import Restored, restore
 from ledger.backup.witnesses import SignedLog, Witness
@@ -58,13 +58,16 @@ class Damage:
 class Repaired:
     """The result of a repair: the ranges taken from the backup, the new backup, and the restore from it.
 
-    `restored` is None when there was nothing to repair.
+    `restored` is None when there was nothing to repair in the stream. `keys` is the number of records that the vault
+    had lost, `other_keys` names whose key in it is another one than the backup's, which stays.
     """
 
     missing: list[tuple[int, int]]
     changed: list[tuple[int, int]]
     kept_in: str | None
     restored: Restored | None
+    keys: int = 0
+    other_keys: str = ""
 
 
 async def find_damage(
@@ -133,11 +136,13 @@ async def repair(
         on_step("comparing the stream with the backup")
         damage = await find_damage(ledger, directory, damaged=damaged, progress=progress)
         _refuse_unrecoverable(manifest, damage, witness)
+        on_step("comparing the vault with the backup")
+        keys, others = await bring_back_keys(access, directory)
         if damage.is_none:
-            return Repaired([], [], None, None)
+            return Repaired([], [], None, None, keys, whose(others))
         on_step(f"writing the whole log to {into}")
         _begin(into)
-        await _keep_beside(access, directory, into)  # first: a backup that is cut has the keys of its events
+        await _keep_beside(access, into)  # first: a backup that is cut has the keys of its events
         await _write_merged(ledger, directory, into, manifest, damage, witness, progress)
         on_step("reading it back")
         await asyncio.to_thread(intact, into)
@@ -146,7 +151,7 @@ async def repair(
     on_step("making the stream anew")
     settings = await _remove(access, stream)
     restored = await restore(access, into, progress, stream=stream, settings=settings)
-    return Repaired(damage.missing, damage.changed, str(into), restored)
+    return Repaired(damage.missing, damage.changed, str(into), restored, keys, whose(others))
 
 
 def _begin(into: Path) -> None:
@@ -183,18 +188,15 @@ async def _write_merged(
             save(into, written.with_signed(signed))
 
 
-async def _keep_beside(access: BrokerAccess, directory: Path, into: Path) -> None:
+async def _keep_beside(access: BrokerAccess, into: Path) -> None:
     """Keep the vault and the words of sessions in the new backup as they are now.
 
-    Where the vault is empty, the keys are those of the backup that is repaired from. Otherwise they are not: whoever
-    was forgotten since then has a key there. Raises BrokerUnavailable, BrokerMisconfigured, OSError.
+    Raises BrokerUnavailable, BrokerMisconfigured, OSError.
     """
     connection = await BrokerConnection.open(access, "node", name="kledger-repair")
     try:
         await ensure_sessions_stream(access)
         await keep_beside(connection, JetStreamSessions(connection), into)
-        if names_nobody(kept_keys(into)):
-            write_keys(into, kept_keys(directory))
     finally:
         await connection.close()
 

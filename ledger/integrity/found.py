@@ -18,9 +18,10 @@ from ledger.integrity.audit_evidence import Finding
 from ledger.integrity.notary_start import NotaryFiles
 
 FILE = "found.json"
-Part = Literal["log", "views", "backup"]
+Part = Literal["log", "keys", "views", "backup"]
 """What was looked at."""
 MENDS_LOG = "bring the events back from a backup that has them: stop the node, kledger repair --from BACKUP --data DIR"
+MENDS_KEYS = "stop the node and bring them back from that backup: kledger repair --from BACKUP --data DIR"
 MENDS_BACKUP = (
     "kledger backup --check DIR says more; take these files from another copy of it, or back up into a new directory"
 )
@@ -84,6 +85,11 @@ def found_by_audit(findings: Sequence[Finding]) -> Found:
 def found_in_backup(job: str, problems: Sequence[str]) -> Found:
     """What is damaged in a backup, the first of it in words."""
     return Found(job, "backup", f"a backup is damaged: {_first(problems)}", MENDS_BACKUP)
+
+
+def lost_by_vault(job: str, keys: object) -> Found:
+    """Keys of persons that a backup has and the vault has no more."""
+    return Found(job, "keys", f"the vault has lost keys of persons that a backup has: {keys} of them", MENDS_KEYS)
 
 
 def missing_from_log(job: str, first: object, last: object) -> Found:

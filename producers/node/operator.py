@@ -8,12 +8,19 @@ from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
 from functools import partial
 
-from kledger.contract.errors import BackupDamaged, BackupMismatch, LedgerError, LogGap, ServiceFailed
+from kledger.contract.errors import (
+    BackupDamaged,
+    BackupMismatch,
+    LedgerError,
+    LogGap,
+    ServiceFailed,
+    VaultDamaged,
+)
 from kledger.contract.words import StartableJob
 from ledger.backup.address import StoreAddress, is_in_store
 from ledger.broker.subprocess_job import Progress
 from ledger.event import JsonObject
-from ledger.integrity.found import found_in_backup, missing_from_log
+from ledger.integrity.found import found_in_backup, lost_by_vault, missing_from_log
 from ledger.runtime.whole_file import check_directory_place, check_place
 from producers.access.book import TokenBook
 from producers.node.eraser import Eraser
@@ -132,6 +139,10 @@ class Operator:
             told = list(map(str, problems)) if isinstance(problems, list) else ["its manifest cannot be read"]
             self.rebuilds.integrity.note("backup", found_in_backup(kind, told))
             raise
+        except VaultDamaged as error:
+            if "keys" in error.details:
+                self.rebuilds.integrity.note("keys", lost_by_vault(kind, error.details["keys"]))
+            raise
         except (LogGap, BackupMismatch) as error:
             with contextlib.suppress(LedgerError):  # the broker may be gone by now
                 await self._note_gap(kind, error)
@@ -151,6 +162,7 @@ class Operator:
         result = asdict(await back_up_in_own_process(of.access, into, of.data, progress))
         result |= await self.eraser.keep_private(into)
         of.integrity.note("backup", None)
+        of.integrity.note("keys", None)
         return result
 
     async def _snapshot(self, progress: Progress) -> JsonObject:

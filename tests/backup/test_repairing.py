@@ -205,6 +205,24 @@ async def test_where_the_vault_is_gone_the_keys_are_those_of_the_backup(whole: P
     assert (tmp_path / "new" / "keys.json").stat().st_mode & 0o077 == 0
 
 
+async def test_keys_come_back_also_where_the_stream_has_lost_nothing(whole: Path, tmp_path: Path) -> None:
+    shutil.copytree(whole / "broker", tmp_path / "broker")
+    shutil.copytree(whole / "backup", tmp_path / "backup")
+    async with broker(tmp_path / "broker") as access:
+        await ensure_keys_bucket(access)
+        vault = await JetStreamVault.open(access, MASTER)
+        secret = (await vault.obtain("user:ada")).witness.secret
+        await keep_keys(vault.connection, tmp_path / "backup")
+        admin = await BrokerConnection.open(access, "admin", name="test")
+        await admin.api(f"STREAM.DELETE.{KEYS_STREAM}")
+        await admin.close()
+        repaired = await repair(access, tmp_path / "backup", tmp_path / "new")
+        assert (repaired.restored, repaired.keys, repaired.other_keys) == (None, 2, "")
+        assert (await vault.obtain("user:ada")).witness.secret == secret
+        await vault.close()
+    assert not (tmp_path / "new").exists()
+
+
 async def test_events_lost_behind_the_backup_are_named_and_nothing_is_touched(whole: Path, tmp_path: Path) -> None:
     shutil.copytree(whole / "broker", tmp_path / "broker")
     file = messages(tmp_path / "broker")

@@ -13,8 +13,8 @@ import orjson
 import pytest
 from cryptography.exceptions import InvalidTag
 
-from kledger.contract.errors import BrokerMisconfigured, SubjectForgotten, WrongMasterKey
-from ledger.backup.keys import keep_keys, kept_keys, restore_keys
+from kledger.contract.errors import BrokerMisconfigured, SubjectForgotten, VaultDamaged, WrongMasterKey
+from ledger.backup.keys import bring_back_keys, keep_keys, kept_keys, restore_keys, whose
 from ledger.broker.access import KEYS_STREAM, BrokerAccess, Role
 from ledger.broker.connection import BrokerConnection
 from ledger.broker.server import EmbeddedServer
@@ -165,6 +165,33 @@ async def test_a_backup_brings_back_what_a_tombstone_tells_of_seals(
     await admin.api(f"STREAM.DELETE.{KEYS_STREAM}")
     assert await restore_keys(bucket, admin, tmp_path) == len(kept_keys(tmp_path))
     assert await on_broker.look(["user:ada", "user:bob"]) == before
+
+
+async def test_a_backup_keeps_what_the_vault_has_lost_and_no_key_that_was_destroyed(
+    on_broker: JetStreamVault, bucket: BrokerAccess, admin: BrokerConnection, tmp_path: Path
+) -> None:
+    for name in ("user:ada", "user:bob", "user:cy"):
+        await on_broker.obtain(name)
+    await keep_keys(on_broker.connection, tmp_path)
+    await destroyed(on_broker, "user:bob")
+    await keep_keys(on_broker.connection, tmp_path)
+    before = kept_keys(tmp_path)
+    assert not [name for name in before if name.endswith("key.user=3Abob")]
+    await admin.api(f"STREAM.DELETE.{KEYS_STREAM}")
+    await ensure_keys_bucket(bucket)
+    for again in ((), ("user:cy",)):
+        for name in again:
+            await on_broker.obtain(name)
+        with pytest.raises(VaultDamaged, match=r"lost keys that the backup in .* has: user:bob, user:ada, user:cy"):
+            await keep_keys(on_broker.connection, tmp_path)
+        assert kept_keys(tmp_path) == before
+    brought, others = await bring_back_keys(bucket, tmp_path)
+    assert (brought, whose(others)) == (len(before) - 1, "user:cy")
+    held = await on_broker.look(["user:ada", "user:bob"])
+    assert [type(held[name]) for name in ("user:ada", "user:bob")] == [DataKey, Tombstone]
+    (tmp_path / "keys.json").write_bytes(b"damaged")
+    await keep_keys(on_broker.connection, tmp_path)
+    assert (await bring_back_keys(bucket, tmp_path)) == (0, [])
 
 
 async def test_the_bucket_holds_no_byte_of_a_destroyed_key(broker_directory: Path) -> None:

@@ -31,6 +31,7 @@ if TYPE_CHECKING:  # their imports take a good part of the time of `kledger --he
     from ledger.backup.restoring import Restored
     from ledger.broker.access import BrokerAccess
     from ledger.event import JsonObject
+    from ledger.integrity.found import Part
     from ledger.integrity.signing_keys import VerifyingKey
 
 T = TypeVar("T")
@@ -134,7 +135,7 @@ def restore_backup(
     signed_by = _key(key)
     with bar("restore", None) as shown, brought_here(directory, data, _moving(shown)) as here, _warnings_on_stderr():
         restored, views = asyncio.run(_restored(here, data, nats, shown, start_over, signed_by))
-    _log_is_intact(data)
+    _is_intact(data, "log")
     lines = facts(
         (
             "restored",
@@ -223,10 +224,10 @@ def repair(
         ),
     ] = None,
 ) -> Answer:
-    """Bring back what the stream lost or what was changed in it, from a backup.
+    """Bring back what the stream lost or what was changed in it, and lost keys of persons, from a backup.
 
     The whole log is written to a new backup and read back before the stream is touched. Refuses when the stream lost
-    events that came after the backup.
+    events that came after the backup. Exits with 1 where the vault has other keys than the backup.
 
     Example: kledger repair --from /backups/ledger --data ./.kledger
     """
@@ -258,12 +259,23 @@ def repair(
             ),
         )
     proof = repaired.restored
+    if not repaired.other_keys:
+        _is_intact(data, "keys")
+    keys = [
+        *([("keys", f"{counted(repaired.keys, 'record')} came back into the vault")] if repaired.keys else []),
+        *([("other keys", _of_other_keys(repaired.other_keys))] if repaired.other_keys else []),
+    ]
     if proof is None:
-        return Answer(
-            asdict(repaired), "nothing to mend: every event of the backup stands in the stream as it is there"
-        )
-    _log_is_intact(data)
+        if not keys:
+            return Answer(
+                asdict(repaired), "nothing to mend: every event of the backup stands in the stream as it is there"
+            )
+        ask = ["Start the node, and run kledger rebuild: what was refused without these keys counts then."]
+        told = Group(facts(*keys), *(ask if repaired.keys else []))
+        return Answer(asdict(repaired), told, ok=not repaired.other_keys)
+    _is_intact(data, "log")
     lines = facts(
+        *keys,
         ("brought back", spelled(repaired.missing) or "nothing was missing"),
         ("put right", spelled(repaired.changed) or "nothing was changed"),
         ("position", f"{proof.position:,}"),
@@ -273,16 +285,24 @@ def repair(
         ("signed", _signed(proof.signed)),
         ("kept in", repaired.kept_in),
     )
-    return Answer(asdict(repaired), Group(lines, "Start the node, and see with kledger verify that its views agree."))
+    told = Group(lines, "Start the node, and see with kledger verify that its views agree.")
+    return Answer(asdict(repaired), told, ok=not repaired.other_keys)
 
 
-def _log_is_intact(data: Path | None) -> None:
-    """The log was made from a backup and compared with it: what jobs of the node found of it before is mended."""
+def _of_other_keys(names: str) -> str:
+    return (
+        f"of {names}: made since the vault lost those of the backup, and left as they are. What was said before opens "
+        "with those of the backup alone: kledger restore-backup brings it back into a new data directory"
+    )
+
+
+def _is_intact(data: Path | None, part: Part) -> None:
+    """The log, or the keys, were compared with a backup: what jobs of the node found of them before is mended."""
     from ledger.integrity.found import is_intact
     from ledger.integrity.notary_start import NotaryFiles
 
     if data is not None:
-        is_intact(NotaryFiles.of(data), "log")
+        is_intact(NotaryFiles.of(data), part)
 
 
 def _signed(signed: dict[str, Any] | None) -> str:
