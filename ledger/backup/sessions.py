@@ -52,6 +52,17 @@ async def keep_sessions(stream: SessionStream, where: Where) -> int:
     place = place_of(where)
     part = place.draft("sessions.words")
     part.unlink(missing_ok=True)
+    try:
+        count = await _write_words(stream, part)
+        await asyncio.to_thread(_put_in_place, place, part, count)
+    except BaseException:
+        part.unlink(missing_ok=True)  # it may have filled the disk
+        raise
+    return count
+
+
+async def _write_words(stream: SessionStream, part: Path) -> int:
+    """Write all records of a stream into a new file, synced to disk; returns their number."""
     count = 0
     with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
         with pq.ParquetWriter(file, _SCHEMA, compression="zstd", use_dictionary=False) as writer:
@@ -64,7 +75,6 @@ async def keep_sessions(stream: SessionStream, where: Where) -> int:
                 count += len(records)
         file.flush()
         os.fsync(file.fileno())
-    await asyncio.to_thread(_put_in_place, place, part, count)
     return count
 
 

@@ -171,7 +171,11 @@ def _discarded_if_failing(view: View, path: Path) -> Iterator[None]:
 def _new_view(path: Path, recall_days: int | None) -> duckdb.DuckDBPyConnection:
     if path.exists():
         raise InvalidPayload(f"{path} is there already: choose a file that does not exist", errors=[])
-    return open_new_view(path, memory_limit=MEMORY_LIMIT, recall_days=recall_days)
+    try:
+        return open_new_view(path, memory_limit=MEMORY_LIMIT, recall_days=recall_days)
+    except BaseException:
+        discard(path)
+        raise
 
 
 async def position_at(ledger: Ledger, moment: datetime) -> int:

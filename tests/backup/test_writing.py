@@ -13,10 +13,14 @@ import pytest
 from kledger.contract.errors import BackupDamaged, BackupMismatch, InvalidPayload, LogGap, ServiceFailed
 from ledger.backup.checking import check_backup
 from ledger.backup.manifest import load, writing_to
+from ledger.backup.sessions import check_sessions, keep_sessions
 from ledger.backup.witnesses import SignedLog
 from ledger.backup.writing import back_up
 from ledger.integrity.chain import Chain, leaf_hashes
 from ledger.integrity.signing_keys import VerifyingKey
+from ledger.sessions.in_memory import MemorySessionStream
+from ledger.sessions.port import NewRecord
+from ledger.sessions.subjects import SessionKey
 from ledger.store.in_memory import MemoryLedger
 from tests.backup.kept import WAITS_TO_BE_KILLED, backed_up, history, kept_in, killed_after, odd_events
 from tests.integrity.logs import ListedLedger, signed_log
@@ -187,6 +191,26 @@ async def test_a_disk_without_room_leaves_the_backup_as_it_was_and_says_so(tmp_p
     assert not list(tmp_path.rglob("*.part"))
     assert (check_backup(tmp_path / "b").problems, load(tmp_path / "b").position) == ([], 10)
     assert (await backed_up(log, tmp_path / "b")).position == 40
+
+
+async def test_a_disk_without_room_for_the_words_of_sessions_keeps_those_of_before_and_no_part(tmp_path: Path) -> None:
+    await backed_up(history(3), tmp_path / "b")
+    stream = MemorySessionStream()
+    key = SessionKey("default", "user:ada", "s1")
+    await stream.put([NewRecord(key.one("said", "m1"), os.urandom(50_000), 0)])
+    await keep_sessions(stream, tmp_path / "b")
+    kept = check_sessions(tmp_path / "b")
+    for number in range(2, 8):
+        await stream.put([NewRecord(key.one("said", f"m{number}"), os.urandom(50_000), 0)])
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (200_000, before[1]))
+    try:
+        with pytest.raises(OSError, match="too large"):
+            await keep_sessions(stream, tmp_path / "b")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert not list(tmp_path.rglob("*.part"))
+    assert check_sessions(tmp_path / "b") == kept
 
 
 async def test_a_signature_that_comes_after_the_backup_is_kept_by_the_next_run(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import resource
 import shutil
 from pathlib import Path
 
@@ -9,6 +10,9 @@ import duckdb
 import pytest
 
 from projections.engine.duckdb import checkpoint, open_new_view, open_view
+from projections.live.rebuild import rebuild_into
+from tests.integrity.logs import ListedLedger
+from tests.projections.histories import saved, stored
 
 
 @pytest.mark.parametrize("kept", ["in memory", "live", "rebuilt"])
@@ -44,3 +48,14 @@ def test_a_checkpoint_while_another_one_writes_is_an_error_and_not_left_out(tmp_
     with pytest.raises(duckdb.Error, match="Cannot CHECKPOINT"):
         checkpoint(con)
     con.close()
+
+
+async def test_a_rebuild_without_room_for_its_file_leaves_none(tmp_path: Path) -> None:
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (6_000, before[1]))
+    try:
+        with pytest.raises(duckdb.IOException, match="Could not write"):
+            await rebuild_into(ListedLedger(stored([saved()])), tmp_path / "view.duckdb")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert list(tmp_path.iterdir()) == []
