@@ -164,8 +164,9 @@ async def _open(
     if unfinished is not None:
         if unfinished != mark:
             raise RestoreRefused(
-                f"the stream {stream} is half restored from another backup: give that one, or start over with "
-                "--start-over, which removes what is there"
+                f"the stream {stream} is half restored from another backup: give that one, which after kledger repair "
+                "is the new one that it wrote (…-repaired-…), or start over with --start-over, which removes what is "
+                "there"
             )
         return last
     if last:

@@ -37,7 +37,8 @@ def restored_to(config: JsonObject) -> int:
     if RESTORING in metadata:
         raise RestoreUnfinished(
             f"the stream {config.get('name')} is half restored (up to {metadata[RESTORING].partition(':')[0]} events): "
-            "run kledger restore-backup again with the same backup, which goes on, or with --start-over"
+            "run kledger restore-backup again with the same backup, or with the one that an interrupted kledger repair "
+            "wrote (…-repaired-…), which goes on; with --start-over another backup takes its place"
         )
     text = metadata.get(RESTORED_TO, "0")
     if not (text.isascii() and text.isdecimal()):
