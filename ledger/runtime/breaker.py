@@ -44,8 +44,13 @@ class Breaker:
     def failed(self, reason: str, retry_after: float | None = None, *, useless: bool = False) -> None:
         """Record a failure. One with a Retry-After, or with a useless answer, opens the circuit at once.
 
-        Useless answers are billed: the pauses between probes then grow longer.
+        Useless answers are billed: the pauses between probes then grow longer. What fails while the circuit is open and
+        no probe is due was asked before: it makes the pause longer only where it states one.
         """
+        if self.reason is not None and self.due():
+            if retry_after is not None:
+                self._again_at = max(self._again_at, self._clock() + min(retry_after, LONGEST_STATED))
+            return
         self._failures += 1
         if self.reason is None and self._failures < FAILURES and retry_after is None and not useless:
             return

@@ -299,6 +299,15 @@ def test_a_stated_time_opens_the_circuit_at_once_and_is_followed_within_reason()
     assert breaker.due() == LONGEST_STATED
 
 
+def test_calls_that_fail_together_make_the_pause_no_longer_than_one_does() -> None:
+    one, together = Breaker(Clock()), Breaker(Clock())
+    for number in range(16):
+        together.failed("gone")
+        if number < FAILURES:
+            one.failed("gone")
+    assert together.due() == one.due()
+
+
 @pytest.mark.parametrize("stated", [None, "", "soon", "Wed, 21 Oct 2026 07:28:00 GMT", "nan", "inf", "-1"])
 def test_what_states_no_time_is_none(stated: str | None) -> None:
     assert stated_pause(stated) is None
