@@ -137,14 +137,14 @@ class VectorFeed:
         settings = self._settings
         spare, self.spare = self.spare, None
         client = await VectorClient.start(settings, spare)
-        if settings is not self._settings:  # another process took over meanwhile
-            await client.close()
-            return
         try:
             applied = int((await client.status())["applied"])
         except BaseException:
             await client.close()
             raise
+        if settings is not self._settings:  # another process took over meanwhile
+            await client.close()
+            return
         self._client, self.applied = client, applied  # together, so that a search sees matching values
         self._watching = asyncio.create_task(self._notify_on_exit(client), name="vector-process-watch")
         await self._view.moved()

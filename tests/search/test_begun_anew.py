@@ -162,3 +162,23 @@ async def test_a_search_that_a_hanging_process_does_not_answer_ends_with_an_erro
     os.kill(fed.client.pid, signal.SIGCONT)
     monkeypatch.setattr(feed_module, "_ANSWER_PATIENCE", PATIENCE)
     assert (await fed.search("deploy", options, "fused")).found == found
+
+
+async def test_a_process_that_is_still_asked_where_it_is_while_another_takes_over_is_closed(
+    fed: VectorFeed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    feed = VectorFeed(fed._view, Settings(str(tmp_path / "old")), "default")
+    settings = Settings(str(tmp_path / "new"))
+    other, asked, status = await VectorClient.start(settings), list[VectorClient](), VectorClient.status
+
+    async def taken_over(self: VectorClient) -> dict[str, Any]:
+        asked.append(self)
+        await feed.replace(other, settings, 0)
+        return await status(self)
+
+    monkeypatch.setattr(VectorClient, "status", taken_over)
+    await feed._start()
+    assert feed.client is other
+    assert other.running
+    assert [each.running for each in asked] == [False]
+    await feed.close()
