@@ -7,9 +7,13 @@ comes in a segment of its own, be read as the next request. Its head is parsed o
 
 from __future__ import annotations
 
+import structlog
 from httptools import HttpParserError, HttpParserUpgrade, HttpRequestParser
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
+from ledger.runtime.log_once import Seldom
+
+_seldom = Seldom(structlog.get_logger(__name__))
 _OFFER = b"upgrade"
 
 
@@ -23,9 +27,8 @@ class OneProtocol(HttpToolsProtocol):
             while data:
                 data = self._after_offer(data)
         except HttpParserError:
-            message = "Invalid HTTP request received."
-            self.logger.warning(message)
-            self.send_400_response(message)
+            _seldom.warning("a request cannot be read", kind="unreadable", client=(self.client or ("unknown",))[0])
+            self.send_400_response("Invalid HTTP request received.")
 
     def _after_offer(self, data: bytes) -> bytes:
         """Parse up to the next offer; returns what is to be parsed from there on. Raises HttpParserError."""
