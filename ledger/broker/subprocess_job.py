@@ -25,6 +25,7 @@ from ledger.runtime.private import child_environment
 from ledger.runtime.report_stream import report_stream
 
 _LONGEST_LINE = 1 << 30  # a result is one line, of any size
+_ENDS_WITHIN_S = 10.0
 # The buffers of a batch are megabytes each. glibc keeps freed ones in its arenas, whose fragmentation grows with the
 # log; buffers above this size are returned to the system. A rebuild of 500,000 events then takes 1.0 GB instead of 2.0,
 # and no more after 200,000.
@@ -62,6 +63,8 @@ async def in_own_process(module: str, order: JsonObject, progress: Progress) -> 
         process.stdin.write(orjson.dumps(order) + b"\n")
         process.stdin.close()
         async for line in process.stdout:
+            if not line.endswith(b"\n"):  # it was killed as it wrote
+                break
             report: JsonObject = orjson.loads(line)
             if "result" in report:
                 result: JsonObject = report["result"]
@@ -72,9 +75,20 @@ async def in_own_process(module: str, order: JsonObject, progress: Progress) -> 
             progress(report["done"], report["total"], report["rate"])
         raise ServiceFailed(f"{module} ended without a result; the log of the node says why")
     finally:
-        if process.returncode is None:
-            with contextlib.suppress(ProcessLookupError):
-                process.terminate()
+        await _ended(process)
+
+
+async def _ended(process: asyncio.subprocess.Process) -> None:
+    """End a process: with SIGKILL where it hangs, which nobody is to wait for."""
+    if process.returncode is None:
+        with contextlib.suppress(ProcessLookupError):
+            process.terminate()
+    try:
+        async with asyncio.timeout(_ENDS_WITHIN_S):
+            await process.wait()
+    except TimeoutError:
+        with contextlib.suppress(ProcessLookupError):
+            process.kill()
         await process.wait()
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import asyncio
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Callable
@@ -10,8 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from kledger.contract.errors import LogGap
+from kledger.contract.errors import LogGap, ServiceFailed
 from ledger.backup.process import back_up_in_own_process
+from ledger.broker import subprocess_job
 from ledger.broker.access import BrokerAccess
 from ledger.broker.connection import BrokerConnection
 from ledger.broker.stream_setup import created, stream_config
@@ -63,6 +65,24 @@ async def test_the_report_of_a_loud_job_arrives_whole(monkeypatch: pytest.Monkey
     result = await in_own_process("tests.processes.loud_job", {"said": "记" * 200_000}, lambda *each: told.append(each))
     assert result == {"heard": "记" * 200_000}
     assert told == [(1, 2, 3.0)]
+
+
+async def test_a_job_that_hangs_is_killed_when_it_is_cancelled(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    monkeypatch.setattr(subprocess_job, "_ENDS_WITHIN_S", 0.1)
+    begun = asyncio.Event()
+    order = {"ends_by": "hanging"}
+    job = asyncio.create_task(in_own_process("tests.processes.failing_job", order, lambda *_: begun.set()))
+    await begun.wait()
+    job.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await job
+
+
+async def test_a_job_that_is_killed_as_it_writes_its_result_has_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    with pytest.raises(ServiceFailed, match="ended without a result"):
+        await in_own_process("tests.processes.failing_job", {"ends_by": "a kill"}, lambda *_: None)
 
 
 @pytest.fixture
