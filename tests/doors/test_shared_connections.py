@@ -100,6 +100,30 @@ assert mine() == before
     subprocess.run([sys.executable, "-c", asked], check=True)
 
 
+def test_a_process_that_was_forked_has_a_loop_of_its_own(node: ScriptedNode) -> None:
+    node.says("GET /api/knowledge/k-1", {"id": "k-1"})
+    asked = f"""
+import os, signal
+from kledger import LedgerClient
+from kledger.client.transport.portal import Portal
+from kledger.client.transport.over_httpx import HttpxTransport
+client = LedgerClient({node.url!r}, token="")
+client.wire.connection.transport = HttpxTransport({node.url!r}, None, timeout=60, connect=60)
+client._runner = Portal()
+client.get("k-1")
+child = os.fork()
+if not child:
+    signal.alarm(60)  # a child that waits for a thread that it has not would wait for ever
+    client.get("k-1")
+    client.close()
+    os._exit(0)
+assert os.waitpid(child, 0)[1] == 0, "the child has no answer"
+client.get("k-1")
+client.close()
+"""
+    subprocess.run([sys.executable, "-c", asked], check=True)
+
+
 async def test_a_transport_that_is_closed_meanwhile_keeps_no_connection(node: ScriptedNode) -> None:
     node.says("GET /api/knowledge/k-1", {})
     transport = SocketTransport(node.url, None, timeout=PATIENCE, connect=PATIENCE)

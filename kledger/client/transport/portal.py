@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import threading
 from collections.abc import Coroutine
 from typing import Any
@@ -15,6 +16,7 @@ class Portal:
 
     def __init__(self) -> None:
         self._loop: asyncio.AbstractEventLoop | None = None
+        self._process = 0  # the one that runs it: another one that was forked from it has no such thread
         self._starting = threading.Lock()
 
     def run(self, work: Coroutine[Any, Any, R]) -> R:
@@ -28,8 +30,8 @@ class Portal:
             raise
 
     def _running(self) -> asyncio.AbstractEventLoop:
-        if self._loop is None:
-            self._loop = asyncio.new_event_loop()
+        if self._loop is None or self._process != os.getpid():
+            self._loop, self._process = asyncio.new_event_loop(), os.getpid()
             threading.Thread(target=_run_and_close, args=(self._loop,), daemon=True, name="kledger-client").start()
         return self._loop
 
@@ -37,7 +39,7 @@ class Portal:
         """Stop the loop once what other threads wait for is done; a later call starts a new one."""
         with self._starting:
             loop, self._loop = self._loop, None
-            if loop is not None:
+            if loop is not None and self._process == os.getpid():
                 loop.call_soon_threadsafe(loop.stop)
 
 
