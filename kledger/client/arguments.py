@@ -48,7 +48,7 @@ def refusing_slips(
         try:
             given = signature.bind(wire, *args, **kwargs).arguments
         except TypeError as error:
-            raise told_otherwise(error, called(), tuple(signature.parameters)[1:]) from None
+            raise told_otherwise(error, called(), tuple(signature.parameters)[1:], kwargs) from None
         for name, value in given.items():
             if name in checks and not (value is None and name in optional):
                 checks[name](name, value)

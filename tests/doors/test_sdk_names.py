@@ -142,6 +142,14 @@ def test_an_argument_of_another_method_is_told_what_it_is_called_in_this_one() -
     with LedgerClient("http://127.0.0.1:1") as ledger:
         slips: list[tuple[Callable[..., Any], dict[str, Any], str]] = [
             (ledger.list, {"top_k": 3}, r"^list\(\) got .* 'top_k'; here it is limit=…; it takes limit, "),
+            (ledger.recall, {"query": "x"}, r"^recall\(\) got .* 'query'; here it is message=…; it takes message, "),
+            (ledger.recall, {"bogus": "x"}, r"^recall\(\) got .* 'bogus'; it takes message, "),
+            (ledger.recall, {"top_k": 3}, r"^recall\(\) missing a required argument: 'message'; it takes message, "),
+            (
+                functools.partial(ledger.remember, "x"),
+                {"user": "ann"},
+                r"'user'; here it is acting_as\(user=…\); it takes content, ",
+            ),
             (ledger.recalls.list, {"k": 3}, r"^list\(\) got .* 'k'; here it is limit=…; it takes trace, "),
             (ledger.documents.list, {"n": 3}, r"^list\(\) got .* 'n'; here it is limit=…; it takes limit, "),
             (

@@ -17,8 +17,12 @@ _METHODS = {
     "add": "remember, or save for knowledge about a task; extract(messages=[…]) where a model reads what was said",
     "add_many": "save_many",
     "add_messages": "session(id).append",
+    "agents": "acting_as(agent=…); an agent runs where yours does, and is there once it says something",
     "append": "save, or session(id).append for what is said",
+    "archival_memory_insert": "remember, or save for knowledge about a task",
+    "archival_memory_search": "search",
     "backup": "kledger backup DIR, where the node runs",
+    "blocks": "profiles, of which user and work are two",
     "close_session": "session(id).close",
     "conversation_search": "said, and session(id).messages",
     "delete": f"retire, which restore takes back; {_FOR_GOOD}",
@@ -30,11 +34,14 @@ _METHODS = {
     "graph": "search and recall; lineage for what leads to what",
     "human": "profiles, of which user is one",
     "insert": "remember, or save for knowledge about a task",
+    "passages": "remember to keep one, search to find it, iterate for all",
     "persona": "profiles, of which work is one",
     "query": "search, or sql",
     "read": "get",
+    "reflect": "recall, whose text goes into the prompt of a model of yours",
     "remove": "retire, which restore takes back",
     "reset": "kledger forget user:ID, which is for good; bulk('retire', ids) can be taken back",
+    "retain": "remember, or save for knowledge about a task; extract(text=…) where a model reads what was said",
     "store": "remember, or save for knowledge about a task",
     "subscribe": "changes(after=position), asked again after its next",
     "thread": "session(id)",
@@ -102,11 +109,15 @@ _ELSEWHERE = {
     "memory_id": ("id",),
     "metadata": ("tags",),
     "q": ("query", "message"),
+    "query": ("message",),
     "tags": ("metadata",),
     "valid_at": ("as_of",),
 }
 """What an argument is called where the method takes one of these."""
 _ARGUMENTS = {
+    **{kind: f"acting_as({kind}=…)" for kind in ("user", "agent", "project", "team", "org")},
+    **{name: f"within({name}=…)" for name in ("trace_id", "message_id")},
+    "bank_id": "acting_as(user=…) or acting_as(project=…)",
     "user_id": "acting_as(user=…)",
     "agent_id": "acting_as(agent=…)",
     "project_id": "acting_as(project=…)",
@@ -136,10 +147,14 @@ def called_otherwise(client: object, name: str) -> NoReturn:
     raise AttributeError(said, name=name, obj=client)
 
 
-def told_otherwise(error: TypeError, method: str, taken: tuple[str, ...]) -> TypeError:
-    """The error about arguments that do not fit, with the method's name, what it takes, and what it is called here."""
-    unknown = _UNKNOWN.search(str(error))
-    here = _argument_here(unknown[1], taken) if unknown else ""
+def told_otherwise(error: TypeError, method: str, taken: tuple[str, ...], named: Iterable[str] = ()) -> TypeError:
+    """The error about arguments that do not fit, with the method's name, what it takes, and what it is called here.
+
+    Of `named`, one that the method does not take is told before one that is missing: it may be the same.
+    """
+    if (unknown := next((name for name in named if name not in taken), None)) is not None:
+        error = TypeError(f"got an unexpected keyword argument {unknown!r}")
+    here = _argument_here(told[1], taken) if (told := _UNKNOWN.search(str(error))) else ""
     return TypeError(f"{method}() {error}{here}; it takes {', '.join(taken) or 'nothing'}")
 
 
@@ -168,7 +183,7 @@ def telling_what_it_takes(method: Callable[P, R]) -> Callable[P, R]:
             signature.bind(*args, **kwargs)
         except TypeError as error:
             name = type(args[0]).__name__ if method.__name__ == "__init__" and args else method.__name__
-            raise told_otherwise(error, name, tuple(signature.parameters)[1:]) from None
+            raise told_otherwise(error, name, tuple(signature.parameters)[1:], kwargs) from None
         return method(*args, **kwargs)
 
     return checked
