@@ -81,6 +81,8 @@ class WebInterface:
         if visit.signed_in is None and not found.open:
             if request.method == "GET":
                 return RedirectResponse(f"{HOME}/sign-in?next={quote(visit.address, safe='')}", 303, headers=OF_A_PAGE)
+            if _of_our_page(request):
+                visit.form = await _form_of(request)  # shown again, and nothing else
             raise Unauthenticated("you are signed out: sign in, and send it again")
         if request.method == "POST":
             visit.form = await _form_of(request)
@@ -116,15 +118,22 @@ class WebInterface:
         if visit.signed_in is not None and visit.signed_in.with_token and error.code in ENDS:
             self.site.sessions.end(visit.request.cookies.get(session_cookie(visit.request.scope)))
             visit.signed_in = None
-        # Only what came with the session's token is shown again: another site's form is not.
-        fields = sent(visit) if visit.signed_in is not None and not isinstance(error, StaleForm) else []
+        # Only what came with the session's token may be sent again, and only that or what the browser says that a page
+        # of ours sent is shown: another site's form is not.
+        again = visit.signed_in is not None and not isinstance(error, StaleForm)
+        fields = sent(visit) if again or _of_our_page(visit.request) else []
         status = self._status_of(error.code)
-        return page(visit, "error.html", status, error=error, sent=fields, back=came_from(visit))
+        return page(visit, "error.html", status, error=error, sent=fields, again=again, back=came_from(visit))
 
 
 async def _never(_: Request) -> Response:
     """Routes match addresses here; the interface itself calls what they lead to."""
     raise AssertionError
+
+
+def _of_our_page(request: Request) -> bool:
+    """Whether the browser says that a page of this node sent the request; no page can say so for itself."""
+    return request.headers.get("sec-fetch-site") == "same-origin"
 
 
 def _client_of(app: ASGIApp) -> Callable[[Caller, str], AsyncLedgerClient]:

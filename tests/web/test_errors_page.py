@@ -100,6 +100,25 @@ def test_an_error_leads_back_to_the_page_of_ours_that_one_came_from(
         assert unescape(link[1]) == back
 
 
+@pytest.mark.parametrize("ended", ["signed out", "signed in anew"])
+def test_what_was_written_when_the_session_ended_is_shown_to_be_copied(shared_node: RunningNode, ended: str) -> None:
+    with visitor(shared_node.url, user="er-ann") as ann:
+        stale = ann.csrf
+        ann.post("/ui/sign-out")
+        if ended == "signed in anew":
+            ann.sign_in(user="er-ann")
+        ann.http.headers["Referer"] = f"{shared_node.url}/ui/items/er-door?show=revise"
+        written = {"csrf": stale, "content": "an evening's work </textarea>", "types": "tool"}
+        for said_by_browser in ({"Sec-Fetch-Site": "same-origin"}, {"Sec-Fetch-Site": "none"}, {}):
+            answer = ann.http.post("/ui/items/er-door/revise", data=written, headers=said_by_browser)
+            assert answer.status_code in (401, 403)
+            shown = "an evening&#39;s work &lt;/textarea&gt;</textarea>" in answer.text
+            assert shown is (said_by_browser.get("Sec-Fetch-Site") == "same-origin")
+            assert "Send it again" not in answer.text
+            assert ('"/ui/sign-in?next=/ui/items/er-door%3Fshow%3Drevise"' in answer.text) is (ended == "signed out")
+            assert stale not in answer.text
+
+
 def test_what_another_site_sent_is_not_offered_to_be_sent_again(shared_node: RunningNode) -> None:
     with visitor(shared_node.url, user="er-ann") as ann:
         answer = ann.http.post("/ui/items/er-door/share", data={"csrf": "another", "entity": "user:er-eve"})
