@@ -206,6 +206,9 @@ class BrokerConnection:
                         f"no broker answers at {self.address} within {timeout:.1f} s: is it running?"
                     ) from error
             await asyncio.sleep(_RECONNECT_WAIT)
+        if self._closed:  # meanwhile: whoever waits is told
+            await close_client(client)
+            return
         # We retry the first connection ourselves, for a clear error; from now on the client reconnects by itself.
         client.options.update(allow_reconnect=True, max_reconnect_attempts=-1)
         self._client = client

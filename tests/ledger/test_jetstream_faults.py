@@ -384,3 +384,14 @@ async def test_open_batches_of_others_keep_no_append_from_being_kept(
     events = [new_saved(f"item-{n}") for n in range(3)]
     assert [a.position for a in await jetstream_ledger.append_many(events)] == [1, 2, 3]
     await other.close()
+
+
+async def test_a_connection_that_is_closed_while_it_is_opened_again_stays_closed(access: BrokerAccess) -> None:
+    connection = await BrokerConnection.open(access, "node")
+    await connection.client.close()  # as the library does after a protocol error
+    opening = asyncio.create_task(connection.until_connected(5.0))
+    await asyncio.sleep(0)  # it has begun
+    await connection.close()
+    with pytest.raises(BrokerUnavailable, match="is closed"):
+        await opening
+    assert connection.client.is_closed
