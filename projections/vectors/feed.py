@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import shutil
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
@@ -112,6 +113,17 @@ class VectorFeed:
     def vector_weight(self) -> float:
         """Weight of this model's cosine relative to the best keyword score."""
         return self._client.vector_weight if self._client else 0.0
+
+    def begin_within(self, head: int) -> None:
+        """Begin to start the process for a log that ends at `head`.
+
+        Vectors that go beyond it are made anew: what comes at their positions would be taken for applied.
+        """
+        if (applied := _loaded_before(self._settings)) > head:
+            log.warning("the vectors go beyond the log and are made anew", applied=applied, head=head)
+            self.will_begin_anew()  # also where this start is cut
+            shutil.rmtree(_folder(self._settings))
+        self.begin()
 
     def begin(self) -> None:
         """Begin to start the process; `start` waits for it."""
@@ -379,6 +391,11 @@ def _loaded_before(settings: Settings) -> int:
     """The checkpoint of Edge's files on disk; 0 where there are none, and for a Qdrant server."""
     if settings.qdrant_url is not None or settings.directory is None:
         return 0
+    return read_checkpoint(_folder(settings))
+
+
+def _folder(settings: Settings) -> Path:
+    """Where Edge's files of the model are."""
     embedding = settings.embedding
     model = (MODEL, DIMENSIONS) if embedding is None else (embedding.model, embedding.dimensions)
-    return read_checkpoint(Path(settings.directory) / model_slug(*model))
+    return Path(settings.directory or ".") / model_slug(*model)

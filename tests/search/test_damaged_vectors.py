@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -93,6 +94,21 @@ def test_zeroed_files_of_a_stopped_node_are_stated_and_mended(named: str, tmp_pa
         assert rebuilt["vectors"]["made_anew"]
         until(lambda: health(node)["status"] == "ready", "health is good again")
         assert found(node) == ITEMS
+        assert result_of(ledger, "verify")["equal"]
+
+
+def test_vectors_that_go_beyond_the_log_are_made_anew_at_the_start(tmp_path: Path) -> None:
+    """Those of another node, or of a log that was cut: an item at a position that they have would not be found."""
+    with running(tmp_path / "other") as node:
+        saved(node)
+    with running(tmp_path / "node") as node, node.client() as ledger:
+        ledger.save("paint", "striped", ["tool"], scopes=["public"])
+    shutil.rmtree(tmp_path / "node" / "vectors")
+    shutil.copytree(tmp_path / "other" / "vectors", tmp_path / "node" / "vectors")
+    with running(tmp_path / "node") as node, node.client() as ledger:
+        after = ledger.save("zebra crossing", "striped white", ["tool"], scopes=["public"])
+        assert after["position"] < ITEMS
+        assert ledger.search("zebra crossing", top_k=1)["results"][0]["id"] == after["id"]
         assert result_of(ledger, "verify")["equal"]
 
 

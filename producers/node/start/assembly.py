@@ -96,7 +96,7 @@ async def assemble(base: Foundation, stack: AsyncExitStack, started: float, endi
     if refolded:
         feed.will_begin_anew()
     stack.push_async_callback(feed.close)
-    feed.begin()
+    feed.begin_within(base.head)
     await asyncio.sleep(0)  # it has asked the vector process, which begins beside what follows
     base.files.serve(view.instance)
 
