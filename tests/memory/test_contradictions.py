@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator, Sequence
 from typing import Any, Literal, cast
 
@@ -17,7 +16,7 @@ from ledger.events.usage import Usage
 from projections.views.processes.ask import Process
 from tests.doors.http_door import ALICE, BOB, Door, http_door, refusal
 from tests.memory.test_health import SURE, UNSURE, contradict
-from tests.memory.test_short_memories import K, M, read, said
+from tests.memory.test_short_memories import K, M, over, read, said
 
 Says = Literal["conflict", "duplicate"]
 RESOLVE = "/api/conflicts/conflict-1/resolve"
@@ -124,11 +123,11 @@ async def test_one_side_is_kept_and_the_other_can_be_brought_back(door: Door) ->
 
 async def test_a_side_that_is_out_of_recall_cannot_hold(door: Door) -> None:
     assert (await door.delete(f"{K}/sure", headers=ALICE)).is_success
-    await said(door, M, {"id": "passing", "layer": "short", "content": "p", "lifetime": 1})
-    await contradict(door, "passing", "unsure", "conflict-2")
-    await asyncio.sleep(1.1)
+    await said(door, M, {"id": "mood", "layer": "short", "content": "p", "lifetime": 1})
+    await contradict(door, "mood", "unsure", "conflict-2")
+    await over(door)
     head = await door.head()
-    for conflict, winner, status in (("conflict-1", "sure", "retired"), ("conflict-2", "passing", "expired")):
+    for conflict, winner, status in (("conflict-1", "sure", "retired"), ("conflict-2", "mood", "expired")):
         for merge in ({}, {"merge": {"content": "both"}}):
             path = f"/api/conflicts/{conflict}/resolve"
             answer = await door.post(path, json={"winner": winner} | merge, headers=ALICE)
