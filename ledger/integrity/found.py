@@ -18,10 +18,11 @@ from ledger.integrity.audit_evidence import Finding
 from ledger.integrity.notary_start import NotaryFiles
 
 FILE = "found.json"
-Part = Literal["log", "keys", "views", "backup"]
+Part = Literal["log", "keys", "vault", "views", "backup"]
 """What was looked at."""
 MENDS_LOG = "bring the events back from a backup that has them: stop the node, kledger repair --from BACKUP --data DIR"
 MENDS_KEYS = "stop the node and bring them back from that backup: kledger repair --from BACKUP --data DIR"
+MENDS_LOST_RECORDS = "stop the node and bring them back from a backup: kledger repair --from BACKUP --data DIR"
 MENDS_BACKUP = (
     "kledger backup --check DIR says more; take these files from another copy of it, or back up into a new directory"
 )
@@ -90,6 +91,12 @@ def found_in_backup(job: str, problems: Sequence[str]) -> Found:
 def lost_by_vault(job: str, keys: object) -> Found:
     """Keys of persons that a backup has and the vault has no more."""
     return Found(job, "keys", f"the vault has lost keys of persons that a backup has: {keys} of them", MENDS_KEYS)
+
+
+def missing_from_vault(job: str, records: int) -> Found:
+    """Records that the vault had when they were last counted, and has no more."""
+    mend = f"{MENDS_LOST_RECORDS}. Do so before anybody says more: who does gets another key"
+    return Found(job, "vault", f"the vault has lost {records:,} of its records, which hold keys of persons", mend)
 
 
 def missing_from_log(job: str, first: object, last: object) -> Found:

@@ -100,6 +100,8 @@ class JetStreamVault:
         self._connection = connection
         self._master = master
         self._limit = asyncio.Semaphore(_CONCURRENCY)
+        self.found = 0
+        """How many records there were as it was opened."""
 
     @classmethod
     async def open(cls, access: BrokerAccess, master: bytes, *, name: str = "kledger-vault") -> JetStreamVault:
@@ -110,6 +112,7 @@ class JetStreamVault:
         connection = await BrokerConnection.open(access, "node", name=name)
         vault = cls(connection, master)
         try:
+            vault.found = await vault.count()
             await vault._check_master()
         except BaseException:
             await connection.close()
@@ -172,6 +175,13 @@ class JetStreamVault:
             bound = {"v": 1} if has_seals else {"v": 1, "until": position}
             await self._put_once(subject.replace(gone, bounds, 1), orjson.dumps(bound))
         return len(unbound)
+
+    async def count(self) -> int:
+        """How many records there are: never fewer than before. Raises BrokerUnavailable, BrokerMisconfigured."""
+        info = await self._connection.api(f"STREAM.INFO.{KEYS_STREAM}")
+        if error_code(info):
+            raise error_of(info, "a look into the vault")
+        return int(info["state"]["messages"])
 
     async def close(self) -> None:
         """Close the connection."""

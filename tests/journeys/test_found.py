@@ -115,3 +115,29 @@ def test_a_damaged_backup_is_told_until_there_is_a_whole_one(data: Path, stopped
         assert str(data.parent) not in only, "the health is for everybody who reaches the node"
         result_of(ledger, "backup", into=data.parent / "another")
         until(lambda: reasons(ledger, "") == [], "the node is well")
+
+
+def test_a_vault_that_has_lost_records_is_told_until_they_are_brought_back(data: Path) -> None:
+    backup = data.parent / "keys-and-all"
+    with running(data) as node, node.client() as ledger:
+        kept = ledger.acting_as(user="mei").remember("Mei keeps bees", "semantic")["id"]
+        caught_up(ledger)
+        result_of(ledger, "backup", into=backup)
+    for block in data.glob("broker/**/KV_KLEDGER_KEYS/msgs/*"):
+        block.unlink()
+    with running(data) as node, node.client() as ledger:
+        (first,) = reasons(ledger, "start found")
+        assert "the vault has lost 2 of its records" in first
+        assert "kledger repair --from BACKUP" in first
+        assert ledger.health()["status"] == "unhealthy"
+        result_of(ledger, "backup", into=data.parent / "without-keys")
+        assert reasons(ledger, "start found") == [first], "a backup that has nothing to compare with mends nothing"
+    with running(data) as node, node.client() as ledger:
+        (again,) = reasons(ledger, "start found")
+        assert "lost 1 of its records" in again, "the first start has kept what the master key is known by"
+    ran = started.kledger("repair", "--from", str(backup), "--data", str(data), environment=ENVIRONMENT)
+    assert ran.returncode == 0, ran.stderr
+    with running(data) as node, node.client() as ledger:
+        assert caught_up(ledger)["reasons"] == []
+        assert result_of(ledger, "rebuild")["swapped"]
+        assert ledger.acting_as(user="mei").get(kept)["content"] == "Mei keeps bees"

@@ -261,6 +261,7 @@ def repair(
     proof = repaired.restored
     if not repaired.other_keys:
         _is_intact(data, "keys")
+        _is_intact(data, "vault")
     keys = [
         *([("keys", f"{counted(repaired.keys, 'record')} came back into the vault")] if repaired.keys else []),
         *([("other keys", _of_other_keys(repaired.other_keys))] if repaired.other_keys else []),
@@ -297,12 +298,17 @@ def _of_other_keys(names: str) -> str:
 
 
 def _is_intact(data: Path | None, part: Part) -> None:
-    """The log, or the keys, were compared with a backup: what jobs of the node found of them before is mended."""
+    """The log, or the vault, was compared with a backup: what the node found of it before is mended."""
     from ledger.integrity.found import is_intact
     from ledger.integrity.notary_start import NotaryFiles
+    from ledger.privacy.known_records import forget_known
 
-    if data is not None:
-        is_intact(NotaryFiles.of(data), part)
+    if data is None:
+        return
+    files = NotaryFiles.of(data)
+    is_intact(files, part)
+    if part == "vault":
+        forget_known(files.keys)
 
 
 def _signed(signed: dict[str, Any] | None) -> str:

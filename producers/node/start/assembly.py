@@ -39,6 +39,7 @@ from producers.node.sizes import NodeSizes
 from producers.node.start.foundation import Foundation, NodeSettings
 from producers.node.start.serving import serving
 from producers.node.start.stopped import go_on, unless
+from producers.node.start.vault_count import count_records
 from producers.node.status import NodeStatus
 from producers.operations.desk import Desk
 from producers.operations.gathered_recalls import GatheringLedger
@@ -101,6 +102,7 @@ async def assemble(base: Foundation, stack: AsyncExitStack, started: float, endi
     base.files.serve(view.instance)
 
     integrity = Integrity(ledger, view, notary, settings.org, settings.data)
+    await count_records(base.vault, integrity, stack)
     rebuilds = Rebuilds(
         access=access,
         ledger=ledger,
