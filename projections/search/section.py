@@ -17,6 +17,9 @@ SHOWN_CHARACTERS = 2_000
 """The most characters of an item's content; the rest can be read by the item's id."""
 
 
+_ENDS_A_SENTENCE = " .!?…。！？"
+
+
 @dataclass(frozen=True, slots=True)
 class Words:
     """The fixed texts around the knowledge, in one language."""
@@ -89,11 +92,15 @@ def _section(items: Sequence[JsonObject], title: str, language: Language) -> str
 
 def _entry(number: int, item: JsonObject, words: Words) -> str:
     by = "   "
-    return (
-        f"{number}. {indented(item['task'], by)} [{', '.join(item['types'])}]\n"
-        f"{by}{indented(shortened(item['content'], SHOWN_CHARACTERS), by)}\n"
-        f"{by}({item['id']}; {_judged(item['eval'], words)})"
-    )
+    task, content = item["task"], shortened(item["content"], SHOWN_CHARACTERS)
+    if content.startswith(task) and not content[len(task) :].strip(_ENDS_A_SENTENCE):  # it was made from the content
+        task, content = content, ""
+    lines = [
+        f"{number}. {indented(task, by)} [{', '.join(item['types'])}]",
+        *([f"{by}{indented(content, by)}"] if content else []),
+        f"{by}({item['id']}; {_judged(item['eval'], words)})",
+    ]
+    return "\n".join(lines)
 
 
 def _judged(counts: JsonObject, words: Words) -> str:

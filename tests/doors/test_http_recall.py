@@ -155,6 +155,26 @@ async def test_a_focus_answers_as_the_source_does_and_keeps_its_knowledge_on_the
     assert {edge["relation"] for edge in edges if edge["direction"] == "to"} >= {"served", "injected"}
 
 
+@pytest.mark.parametrize(
+    ("task", "content", "shown"),
+    [
+        ("Mei keeps bees", "Mei keeps bees.", "1. Mei keeps bees. [tool]\n   (k1;"),
+        ("梅养蜂", "梅养蜂。", "1. 梅养蜂。 [tool]\n   (k1;"),
+        (
+            "Mei keeps bees",
+            "Mei keeps bees. Ten hives.",
+            "1. Mei keeps bees [tool]\n   Mei keeps bees. Ten hives.\n   (k1;",
+        ),
+        ("Mei", "Mei-Lin keeps bees", "1. Mei [tool]\n   Mei-Lin keeps bees\n   (k1;"),
+    ],
+)
+async def test_what_an_item_says_in_its_task_already_is_said_once(
+    door: Door, task: str, content: str, shown: str
+) -> None:
+    await door.saved(id="k1", task=task, content=content)
+    assert shown in (await focused(door, ALICE, description=task))["output"]
+
+
 async def test_a_goal_focused_again_gets_what_was_saved_since(door: Door) -> None:
     assert "📚 Related knowledge (0 items):" in (await focused(door, ALICE))["output"]
     await door.post(
