@@ -21,8 +21,7 @@ FILE = "found.json"
 Part = Literal["log", "keys", "vault", "views", "backup"]
 """What was looked at."""
 MENDS_LOG = "bring the events back from a backup that has them: stop the node, kledger repair --from BACKUP --data DIR"
-MENDS_KEYS = "stop the node and bring them back from that backup: kledger repair --from BACKUP --data DIR"
-MENDS_LOST_RECORDS = "stop the node and bring them back from a backup: kledger repair --from BACKUP --data DIR"
+MENDS_KEYS = "bring them back from a backup that has them: stop the node, kledger repair --from BACKUP --data DIR"
 MENDS_BACKUP = (
     "kledger backup --check DIR says more; take these files from another copy of it, or back up into a new directory"
 )
@@ -95,7 +94,7 @@ def lost_by_vault(job: str, keys: object) -> Found:
 
 def missing_from_vault(job: str, records: int) -> Found:
     """Records that the vault had when they were last counted, and has no more."""
-    mend = f"{MENDS_LOST_RECORDS}. Do so before anybody says more: who does gets another key"
+    mend = f"{MENDS_KEYS}. Do so before anybody says more: who does gets another key"
     return Found(job, "vault", f"the vault has lost {records:,} of its records, which hold keys of persons", mend)
 
 

@@ -260,8 +260,7 @@ def repair(
         )
     proof = repaired.restored
     if not repaired.other_keys:
-        _is_intact(data, "keys")
-        _is_intact(data, "vault")
+        _vault_is_intact(data)
     keys = [
         *([("keys", f"{counted(repaired.keys, 'record')} came back into the vault")] if repaired.keys else []),
         *([("other keys", _of_other_keys(repaired.other_keys))] if repaired.other_keys else []),
@@ -301,14 +300,20 @@ def _is_intact(data: Path | None, part: Part) -> None:
     """The log, or the vault, was compared with a backup: what the node found of it before is mended."""
     from ledger.integrity.found import is_intact
     from ledger.integrity.notary_start import NotaryFiles
+
+    if data is not None:
+        is_intact(NotaryFiles.of(data), part)
+
+
+def _vault_is_intact(data: Path | None) -> None:
+    """The same of the vault, whose records the next start counts anew."""
+    from ledger.integrity.notary_start import NotaryFiles
     from ledger.privacy.known_records import forget_known
 
-    if data is None:
-        return
-    files = NotaryFiles.of(data)
-    is_intact(files, part)
-    if part == "vault":
-        forget_known(files.keys)
+    _is_intact(data, "keys")
+    _is_intact(data, "vault")
+    if data is not None:
+        forget_known(NotaryFiles.of(data).keys)
 
 
 def _signed(signed: dict[str, Any] | None) -> str:

@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 from projections.vectors.tokens import CJK, STOP_WORDS, normalise
 
 DIMENSIONS = 512
-MODEL = "hashed-ngrams-1"  # increment when the vectors change: another model name is another store
+MODEL = "hashed-ngrams-1"
+"""Where the vectors change, it is another name, or the points have another format: either is another store."""
 
 _OTHER, _LETTER, _CJK = 0, 1, 2
 _CJK_RANGES = ((0x3040, 0x30FF), (0x3400, 0x4DBF), (0x4E00, 0x9FFF), (0xF900, 0xFAFF), (0xAC00, 0xD7AF))
