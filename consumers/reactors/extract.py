@@ -21,7 +21,7 @@ from consumers.reactors.extracted import (
     pairs,
     usable_findings,
 )
-from consumers.reactors.said import with_verdicts, words_of
+from consumers.reactors.said import Said, with_verdicts, words_of
 from consumers.reactors.similar import similar_to
 from consumers.reactors.subscription import Request
 from consumers.reactors.work import ProcessState, Work
@@ -70,7 +70,8 @@ class Extracting:
         if requested["owner"] != state.process.owner:  # interfaces check this, but not for a publisher over NATS
             raise NotOwner(f"{state.process.owner} may not have knowledge found for {requested['owner']}")
         name = self._work.model.named("extract", requested.get("model"))
-        find_prompt = extraction_prompt(material(requested, await self._messages(state.process)))
+        said = await self._said(state.process)
+        find_prompt = extraction_prompt(material(requested, said.messages))
         call = f"{request.id}:extract"
         await self._work.call_begins(state, ExtractionStarted(call=call, model=name))
         answer: Answer[Findings] = await self._work.ask(
@@ -82,7 +83,7 @@ class Extracting:
             held = await self._held(state.process, findings)
             judged = await self._judged(request, state.process, findings, held, name, usage)
             usage = judged.usage
-            await self._publish(request, findings, held, judged)
+            await self._publish(request, findings, said, held, judged)
         except LedgerError as error:
             error.details["usage"] = _whole(usage, error).model_dump()
             raise
@@ -145,7 +146,7 @@ class Extracting:
         (kept,) = await self._work.keep([event])
         return kept.position
 
-    async def _messages(self, process: Process) -> list[JsonObject]:
+    async def _said(self, process: Process) -> Said:
         """The messages of the request. Raises Erased when they were erased with their person, UnknownSession."""
         at = process.requested_position
         if within((await self._work.view.ask(places_of, [at])).get(at, NOTHING), "messages"):
@@ -154,10 +155,11 @@ class Extracting:
         return await with_verdicts(self._work, process, await words_of(self._work, process, named))
 
     async def _publish(
-        self, request: Request, findings: list[Finding], held: Mapping[int, SaidAgain], judged: _Judged
+        self, request: Request, findings: list[Finding], said: Said, held: Mapping[int, SaidAgain], judged: _Judged
     ) -> None:
         state = await self._current(request)
-        events = events_of(self._work, state, findings, judged.known, judged.judgement, judged.usage, held)
+        known, judgement, usage = judged.known, judged.judgement, judged.usage
+        events = events_of(self._work, state, findings, known, judgement, usage, held, said.traces)
         await self._work.keep(events)
 
     async def _current(self, request: Request) -> ProcessState:

@@ -148,6 +148,7 @@ def events_of(
     judgement: Judgement,
     usage: Usage,
     held: Mapping[int, SaidAgain] = MappingProxyType({}),
+    traces: Mapping[str, str] = MappingProxyType({}),
 ) -> list[NewEvent]:
     """One save, confirmation, revision or conflict for each finding, and the completion of the extraction.
 
@@ -155,7 +156,7 @@ def events_of(
     item, or one with readers who may not read the finding, is saved beside it, with a conflict for somebody to decide.
     A confirmation tells the words of a finding only to those who may read it. What stays is saved beside a short
     memory: it would be over with that. Findings that are `held` say what a person had retired or corrected: whatever
-    the model says of them, they wait for a person, each once.
+    the model says of them, they wait for a person, each once. `traces`: in which trace a message was said, by its id.
     """
     process, requested = state.process, state.process.requested
     verdicts = {verdict.item: verdict for verdict in judgement.verdicts}
@@ -166,13 +167,14 @@ def events_of(
 
     def add(fact: Fact, part: str, about: str, finding: Finding) -> None:
         message = finding.message_ids[0] if finding.message_ids else None
-        events.append(work.event(process, fact, part, entity_id=about, message_id=message))
+        trace = traces.get(message or "")
+        events.append(work.event(process, fact, part, entity_id=about, message_id=message, trace_id=trace))
 
     waiting: set[str] = set()
     for number, finding in enumerate(findings):
         if (again := held.get(number)) is not None:
             if again.standing is None and again.held_id not in waiting:
-                saved = finding_saved(work, process, finding)
+                saved = finding_saved(work, process, finding, traces)
                 fact = StatementHeld.of([saved], _item_id(process, number), again.item_id, again.retired_at)
                 add(fact, f"held:{number}", again.held_id, finding)
             waiting.add(again.held_id)
@@ -206,7 +208,7 @@ def events_of(
             became.append(Extracted(knowledge_id=other["id"], action="revised"))
             continue
         item_id = _item_id(process, number)
-        add(finding_saved(work, process, finding), f"saved:{number}", item_id, finding)
+        add(finding_saved(work, process, finding, traces), f"saved:{number}", item_id, finding)
         conflicting = conflicting and other is not None
         if conflicting and verdict is not None and other is not None:
             recorded = ConflictRecorded(
@@ -223,11 +225,15 @@ def events_of(
     return [*events, work.event(process, completed, "completed", expects=state.last)]
 
 
-def finding_saved(work: Work, process: Process, finding: Finding) -> KnowledgeSaved:
+def finding_saved(
+    work: Work, process: Process, finding: Finding, traces: Mapping[str, str] = MappingProxyType({})
+) -> KnowledgeSaved:
     """The save of a finding."""
     memory = _short(finding, process.requested, work.lifetimes)
-    # What came of a session names it as its trace: a recall there knows it, and finds what stands beside it.
-    trace_id = process.trace_id or _session(process.requested)
+    # What came of a session names it as its trace: a recall there knows it, and finds what stands beside it. The trace
+    # in which it was said is that of the event.
+    said_in = next((traces[each] for each in finding.message_ids[:1] if each in traces), process.trace_id)
+    trace_id = _session(process.requested) or said_in
     return _saved(finding, process.requested, trace_id, process.requested_us, memory)
 
 

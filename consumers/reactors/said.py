@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 from consumers.reactors.work import Work
 from kledger.contract.errors import Erased, UnknownSession
@@ -21,14 +22,22 @@ MOST_CHARACTERS, OF_A_PROMPT = 8_000, 120_000
 _AT_ONCE = 32
 
 
-async def words_of(work: Work, process: Process, messages: Sequence[JsonObject]) -> list[JsonObject]:
+@dataclass(frozen=True, slots=True)
+class Said:
+    """Messages with what they say. `traces`: in which trace those were said that a request only names, by their ids."""
+
+    messages: Sequence[JsonObject]
+    traces: Mapping[str, str] = field(default_factory=dict)
+
+
+async def words_of(work: Work, process: Process, messages: Sequence[JsonObject]) -> Said:
     """Messages with what they say: those that name a session without a content have that of the owner's session.
 
     Raises UnknownSession when none of them is there any more.
     """
     named = [each for each in messages if "content" not in each and isinstance(each.get("session"), str)]
     if not named or work.sessions is None:
-        return list(messages)
+        return Said(messages)
     limit = asyncio.Semaphore(_AT_ONCE)
 
     async def read(store: SessionStore, each: JsonObject) -> Message | None:
@@ -46,19 +55,20 @@ async def words_of(work: Work, process: Process, messages: Sequence[JsonObject])
             said.append(each)
         elif (message := there.get(str(each.get("id")))) is not None:
             said.append({"id": message.id, "role": message.role, "content": message.content[:most]})
-    return said
+    return Said(said, {each.id: each.trace_id for each in there.values() if each.trace_id is not None})
 
 
-async def with_verdicts(work: Work, process: Process, messages: Sequence[JsonObject]) -> list[JsonObject]:
+async def with_verdicts(work: Work, process: Process, spoken: Said) -> Said:
     """Messages with what they say: those that name a verdict of the owner's have its words, and as `item` the item
     that it judges, where the owner reads that by itself.
 
     By a scope alone nobody proves that they read: of other items a model gets what was said of them, and no word.
     Raises Erased when none of them is there any more.
     """
+    messages = spoken.messages
     named = [each for each in messages if "content" not in each and isinstance(each.get("verdict"), str)]
     if not named:
-        return list(messages)
+        return spoken
     head = await work.ledger.head()
     await work.view.wait_for(head.position)
     ids = [str(each["verdict"]) for each in named]
@@ -67,6 +77,7 @@ async def with_verdicts(work: Work, process: Process, messages: Sequence[JsonObj
         raise Erased(f"the verdicts that {process.id} is about are there no longer", id=process.id)
     items: dict[str, JsonObject | None] = {}
     said: list[JsonObject] = []
+    traces = dict(spoken.traces)
     for each in messages:
         if "content" in each:
             said.append(each)
@@ -75,7 +86,9 @@ async def with_verdicts(work: Work, process: Process, messages: Sequence[JsonObj
             if about not in items:
                 items[about] = await work.view.ask(knowledge.item, work.org, Caller.seeing([process.owner]), about)
             said.append({**each, "content": _case(case), "item": _item(items[about])})
-    return said
+            if case["trace_id"] is not None:
+                traces.setdefault(str(each.get("id")), case["trace_id"])
+    return Said(said, traces)
 
 
 def _case(case: JsonObject) -> str:

@@ -127,12 +127,13 @@ class Work:
         *,
         entity_id: str | None = None,
         message_id: str | None = None,
+        trace_id: str | None = None,
         expects: int | None = None,
         actor: str | None = None,
     ) -> NewEvent:
         """The event of one step of a process, about the process itself or `entity_id`, by its owner or `actor`."""
         lineage = Lineage(
-            trace_id=process.trace_id,
+            trace_id=trace_id or process.trace_id,
             message_id=message_id or process.message_id,
             causation_id=process.requested_event,
             correlation_id=process.id,

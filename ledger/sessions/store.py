@@ -121,16 +121,22 @@ class SessionStore:
             tail.head = after  # no message came
         return after
 
-    async def append(self, key: SessionKey, head: Head, said: Sequence[JsonObject], at_us: int) -> Outcome:
+    async def append(
+        self, key: SessionKey, head: Head, said: Sequence[JsonObject], at_us: int, trace_id: str | None = None
+    ) -> Outcome:
         """Append messages (with their `id`) after a head; position 0 begins the session. An id counts once.
+
+        Each record names the trace in which its message was appended.
 
         The caller holds the session's turn. Raises PayloadTooLarge, IllegalSubject, SubjectForgotten,
         BrokerUnavailable; then the first ones may be stored.
         """
         async with self._holding.under_way([key.owner]):
-            return await self._append(key, head, said, at_us)
+            return await self._append(key, head, said, at_us, trace_id)
 
-    async def _append(self, key: SessionKey, head: Head, said: Sequence[JsonObject], at_us: int) -> Outcome:
+    async def _append(
+        self, key: SessionKey, head: Head, said: Sequence[JsonObject], at_us: int, trace_id: str | None
+    ) -> Outcome:
         tails = self._tails
         data_key = await self._sealer.key_to_seal(key.owner)
         tail = tails.get(key)
@@ -143,8 +149,10 @@ class SessionStore:
             sizes: list[int] = []
             for document in left:
                 rest = {name: value for name, value in document.items() if name != "id"}
-                message = Message(document["id"], head.count + len(messages) + 1, at_us, rest)
+                message = Message(document["id"], head.count + len(messages) + 1, at_us, rest, trace_id=trace_id)
                 about = {"id": message.id, "n": message.number, "at": at_us}
+                if trace_id is not None:
+                    about["trace"] = trace_id
                 bodies = written(about, rest, key, data_key)
                 own = [NewRecord(key.one("said", message.id), bodies[0], 0)]
                 own += [NewRecord(key.one("part", message.id, at), body) for at, body in enumerate(bodies[1:], 1)]
@@ -380,7 +388,9 @@ class SessionStore:
                 more = await self.stream.last(key.one("part", about["id"], part))
                 words, size = (words + more.body, size + len(more.body)) if more is not None else (words, size)
             said = document_of(about, words, key, held)
-            message = Message(about["id"], about["n"], about["at"], said or {}, said is None)
+            message = Message(
+                about["id"], about["n"], about["at"], said or {}, said is None, trace_id=about.get("trace")
+            )
             messages.append(replace(message, position=record.position, size=size))
         return messages
 

@@ -38,6 +38,8 @@ class Message:
     position: int = 0
     size: int = 0
     """Bytes of it as stored."""
+    trace_id: str | None = None
+    """The trace in which it was appended."""
 
     @property
     def role(self) -> str:

@@ -96,6 +96,32 @@ def test_many_verdicts_of_one_request_are_one_prompt(op: LedgerClient, chat: Cha
     assert [each["about"] for each in json.loads(extraction["messages"])] == items
 
 
+def test_what_is_found_in_one_verdict_of_many_names_the_trace_of_that_verdict(
+    op: LedgerClient, chat: ChatEndpoint
+) -> None:
+    items = [
+        op.acting_as(agent="author").save(f"Calm imp {n}", "Softly.", ["strategy"], scopes=["public"])["id"]
+        for n in range(2)
+    ]
+    finds(chat, "imp 1 bit", finding("An imp bites.", "msg-imp-1", type="strategy"))
+    judges(chat, "An imp bites")
+    uma = op.acting_as(user="uma")
+    uma.rate_many(
+        [
+            {
+                "knowledge_id": item,
+                "is_helpful": False,
+                "case": {"reason": f"imp {n} bit", "trace_id": f"trace-imp-{n}", "message_id": f"msg-imp-{n}"},
+            }
+            for n, item in enumerate(items)
+        ]
+    )
+    ended(op, "user:uma", 1)
+    (found,) = uma.list(owner="user:uma")["results"]
+    assert (found["source"]["trace_id"], found["source"]["message_id"]) == ("trace-imp-1", "msg-imp-1")
+    assert found["id"] in {edge["entity_id"] for edge in op.lineage("trace:trace-imp-1")["edges"]}
+
+
 def test_of_an_item_that_only_a_scope_lets_its_judge_read_a_model_gets_no_word(
     op: LedgerClient, chat: ChatEndpoint
 ) -> None:

@@ -129,6 +129,25 @@ def test_words_that_are_gone_when_they_are_read_are_a_failure_with_its_reason(
     assert op.sql("SELECT code FROM extractions WHERE status = 'failed'")["rows"] == [["unknown_session"]]
 
 
+def test_what_was_found_is_reached_from_the_trace_in_which_its_message_was_said(
+    op: LedgerClient, endpoint: EmbeddingEndpoint
+) -> None:
+    found = [{**FOUND, "content": f"rule {n}", "message_ids": [f"m-{n}"]} for n in (1, 2, 3)]
+    endpoint.chat.says({"items": found}, to="<message id=")
+    mei = op.acting_as(user="mei")
+    for trace, number in (("trace-1", 1), ("trace-2", 2)):
+        mei.within(trace_id=trace).session("s1").append(said(number)[:1])
+    mei.session("s1").append(said(3)[:1])
+    until(lambda: [each["status"] for each in extractions(op)] == ["completed"], "extraction ends")
+    items = {item["content"]: item for item in mei.list()["results"]}
+    assert {item["source"]["trace_id"] for item in items.values()} == {"s1"}, "a recall in the session knows them"
+    for number in (1, 2):
+        caused = {edge["entity_id"] for edge in mei.lineage(f"trace:trace-{number}")["edges"]}
+        assert [items[f"rule {n}"]["id"] in caused for n in (1, 2, 3)] == [number == n for n in (1, 2, 3)]
+        refs = {edge["ref"] for edge in mei.lineage(items[f"rule {number}"]["id"])["edges"]}
+        assert {f"trace:trace-{number}", "trace:s1", f"message:m-{number}"} <= refs
+
+
 KINDS = {"preference": 7, "decision": 7, "follow_up": 3, "mood": 1}
 """The days that each lives: source 004, section 2.2.1."""
 

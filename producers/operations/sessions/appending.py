@@ -54,7 +54,7 @@ async def append(
         ):
             head = replace(head, fresh_us=now)
         head = replace(head, agent=caller.agent or head.agent)
-        outcome = await store.append(key, head, said, now)
+        outcome = await store.append(key, head, said, now, lineage.trace_id)
     if is_due(desk, outcome.head):
         store.spawn(ask_when_due(desk, key))
     return _outcome(session_id, outcome.appended, outcome.duplicates, outcome.head)

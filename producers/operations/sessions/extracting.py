@@ -9,7 +9,7 @@ session and the messages, so what is asked again, after a crash or by another no
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import structlog
@@ -22,6 +22,7 @@ from ledger.named_ids import named_id
 from ledger.sessions.context import Context
 from ledger.sessions.head import Head
 from ledger.sessions.subjects import SessionKey
+from ledger.sessions.words import Message
 from producers.operations.available_models import is_set
 from producers.operations.desk import Desk
 from producers.operations.publish import publish
@@ -109,15 +110,15 @@ async def ask_extraction(desk: Desk, key: SessionKey, head: Head, kind: Extracti
         messages = await store.last(key, head, min(MOST_ASKED, head.count - head.asked))
         spoken = [each for each in messages if each.role in _SPEAK and each.content.strip()]
         for at in range(0, len(spoken), SLICE):
-            ids = [each.id for each in spoken[at : at + SLICE]]
-            await _ask(desk, key, head, ids, kind)
+            await _ask(desk, key, head, spoken[at : at + SLICE], kind)
         return await store.put_head(key, replace(head, asked=head.count, asked_turns=head.turns)) or head
     except LedgerError as error:
         log.warning("extraction of a session is asked later", code=error.code)
         return head
 
 
-async def _ask(desk: Desk, key: SessionKey, head: Head, ids: list[str], kind: ExtractionKind) -> None:
+async def _ask(desk: Desk, key: SessionKey, head: Head, spoken: Sequence[Message], kind: ExtractionKind) -> None:
+    ids = [each.id for each in spoken]
     fact = ExtractionRequested(
         kind=kind,
         messages=[{"id": each, "session": key.session_id} for each in ids],
@@ -127,7 +128,8 @@ async def _ask(desk: Desk, key: SessionKey, head: Head, ids: list[str], kind: Ex
     )
     own_id = named_id(_NAMESPACE, "\n".join((key.name, str(head.opened), ids[0], ids[-1])))
     name = f"extraction-{uuid.UUID(own_id).hex[:16]}"
-    lineage = Lineage(message_id=ids[-1])
+    traces = {each.trace_id for each in spoken}  # of several, what is found in a message names that message's
+    lineage = Lineage(trace_id=traces.pop() if len(traces) == 1 else None, message_id=ids[-1])
     try:
         await publish(
             desk.ledger, desk.tally, [NewEvent(fact, name, key.owner, desk.org, lineage, id=own_id, expects=0)]

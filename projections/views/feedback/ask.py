@@ -36,7 +36,7 @@ def worded(cursor: duckdb.DuckDBPyConnection, org: str, actor: str, event_ids: S
     """Verdicts of an actor out of these events, by event id, without those of which words were erased."""
     rows = named_rows(
         cursor,
-        f"""SELECT event_id, position, knowledge_id, verdict, task, query, outcome, reason
+        f"""SELECT event_id, position, knowledge_id, verdict, task, query, outcome, reason, trace_id
             FROM feedback WHERE org = ? AND actor = ? AND event_id IN ({LISTED})""",
         [org, actor, listed(event_ids)],
     )
