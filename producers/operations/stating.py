@@ -27,10 +27,14 @@ FILLED_IN = ("agent_id", "timestamp")
 
 
 def signed(fact: KnowledgeSaved, caller: Caller, moment: datetime) -> KnowledgeSaved:
-    """A save by an agent with the agent and the time filled into its source; other saves unchanged."""
-    if caller.agent is None:
+    """A save by an agent with the agent and the time filled into its source; other saves unchanged.
+
+    It is by an agent that asks, or that the source names: an agent's tool may state itself in the body alone.
+    """
+    agent = fact.source.agent_id or caller.agent
+    if agent is None:
         return fact
-    filled = {"agent_id": caller.agent, "timestamp": rfc3339(int(moment.timestamp() * 1_000_000))}
+    filled = {"agent_id": agent, "timestamp": rfc3339(int(moment.timestamp() * 1_000_000))}
     missing = {name: filled[name] for name in FILLED_IN if getattr(fact.source, name) is None}
     return fact.model_copy(update={"source": fact.source.model_copy(update=missing)}) if missing else fact
 

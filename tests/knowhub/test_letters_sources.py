@@ -79,6 +79,15 @@ def test_what_an_agent_saves_names_it_and_the_moment(walk: Walk) -> None:
     assert before <= datetime.fromisoformat(source["timestamp"]) <= datetime.now(UTC) + timedelta(seconds=5)
 
 
+@pytest.mark.parametrize("walk", ["http", "sdk"], indirect=True)
+def test_what_is_saved_for_an_agent_that_the_source_alone_names_has_the_moment_too(walk: Walk) -> None:
+    before = datetime.now(UTC) - timedelta(seconds=5)
+    door = walk.door(user="ann")
+    source = door.one(door.save(source={"agent_id": "scribe"}))["source"]
+    assert source["agent_id"] == "scribe"
+    assert before <= datetime.fromisoformat(source["timestamp"]) <= datetime.now(UTC) + timedelta(seconds=5)
+
+
 def test_what_a_source_states_is_not_filled_in(door: Http) -> None:
     stated = {"agent_id": "another", "timestamp": "2026-03-05"}
     source = door.one(door.save(source=stated))["source"]
