@@ -28,6 +28,11 @@ _SOURCES: dict[Language, tuple[str, str]] = {
     "en": ("source: 1 conversation", "sources: {count} conversations"),
     "zh": ("来源: 1次对话", "来源: {count}次对话"),
 }
+_KINDS: dict[Language, dict[str, str]] = {
+    "en": {"adr": "Architecture decision", "convention": "Convention", "known_issue": "Known issue"},
+    "zh": {"adr": "架构决策", "convention": "代码约定", "known_issue": "已知问题"},
+}
+"""What a project shares, by the names of the source (004, section 2.4.1); a fact of a project needs none."""
 _BETWEEN: dict[Language, str] = {"en": ", ", "zh": ", "}
 _DAYS: dict[Language, tuple[str, str, str]] = {
     "en": ("today", "yesterday", "{days} days ago"),
@@ -101,14 +106,16 @@ def _document(lines: Sequence[tuple[str, str]], language: Language) -> str:
 
 
 def _line(item: JsonObject, layer: RecallLayer, sources: int, language: Language, now: datetime) -> str:
-    said = _said(item, layer)
     section = section_of(item, layer)
+    said = _said(item, layer, with_task=section in ("project_context", "related_knowledge"))
     if section == "recent_episodes":
         return f"- [{_age(item, language, now)}] {said}"
     if section == "relevant_procedures":
         return f"- {said}"
     notes = []
     if section == "project_context" and layer == "shared":
+        kind = _KINDS[language].get((item.get("memory") or {}).get("kind") or "")
+        said = f"{kind}: {said}" if kind and not said.startswith(kind) else said
         notes = [escaped(item["id"]), item["updated_at"][:10]]
     elif section == "related_knowledge":
         notes = [escaped(item["id"]), _age(item, language, now)]
@@ -119,10 +126,10 @@ def _line(item: JsonObject, layer: RecallLayer, sources: int, language: Language
     return f"- {said} ({_BETWEEN[language].join(notes)})"
 
 
-def _said(item: JsonObject, layer: RecallLayer) -> str:
-    """What the item says, on one line."""
+def _said(item: JsonObject, layer: RecallLayer, *, with_task: bool) -> str:
+    """What the item says, on one line; `with_task` where its content alone does not say what it is about."""
     memory = item.get("memory") or {}
-    about = item["task"] if layer in ("plain", "document") else ""
+    about = item["task"] if with_task else ""
     if layer == "procedural" and memory.get("steps"):
         about = memory.get("name") or item["task"]
         if _says_its_steps(item, memory):

@@ -1,0 +1,77 @@
+"""The lines of a recall's text: those of source 004 §3.2, word for word, with what they are made from."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from kledger.contract.language import Language
+from kledger.contract.words import RecallLayer
+from projections.search.memory_text import memory_text
+
+NOW = datetime(2026, 2, 12, 12, tzinfo=UTC)
+
+
+def lines(content: str, layer: RecallLayer, language: Language = "zh", sources: int = 1, **stated: Any) -> list[str]:
+    """The lines of a text with one item, without what opens and closes it."""
+    memory = {"layer": "semantic", **stated.pop("memory", {})}
+    item = {
+        "id": "m-1",
+        "task": content,
+        "content": content,
+        "scopes": ["project:shop"],
+        "version": 1,
+        "updated_at": "2026-02-10T08:00:00Z",
+        "eval": {"confidence": 0.95},
+        "memory": memory,
+        **stated,
+    }
+    text, count = memory_text([(item, layer, sources)], language, NOW)
+    assert count == 1
+    return text.split("\n")[2:-1]
+
+
+def test_a_preference_has_its_confidence_and_sources() -> None:
+    memory = {"category": "preference"}
+    told = lines("偏好 TypeScript + React 技术栈", "semantic", sources=12, memory=memory, scopes=["user:ann"])
+    line = "- 偏好 TypeScript + React 技术栈 (置信度: 95%, 来源: 12次对话)"
+    assert told == ["<user_preferences>", line, "</user_preferences>"]
+
+
+@pytest.mark.parametrize(
+    ("language", "kind", "line"),
+    [
+        ("zh", "adr", "- 架构决策: 采用微服务架构 (ADR-003, 2026-02-10)"),
+        ("zh", "convention", "- 代码约定: 采用微服务架构 (ADR-003, 2026-02-10)"),
+        ("zh", "known_issue", "- 已知问题: 采用微服务架构 (ADR-003, 2026-02-10)"),
+        ("zh", "project_context", "- 采用微服务架构 (ADR-003, 2026-02-10)"),
+        ("en", "adr", "- Architecture decision: 采用微服务架构 (ADR-003, 2026-02-10)"),
+        ("en", "convention", "- Convention: 采用微服务架构 (ADR-003, 2026-02-10)"),
+        ("en", "known_issue", "- Known issue: 采用微服务架构 (ADR-003, 2026-02-10)"),
+    ],
+)
+def test_what_a_project_shares_is_told_by_its_kind(language: Language, kind: str, line: str) -> None:
+    told = lines("采用微服务架构", "shared", language, id="ADR-003", memory={"kind": kind})
+    assert told == ["<project_context>", line, "</project_context>"]
+
+
+def test_a_kind_that_the_words_name_already_is_not_said_twice() -> None:
+    (line,) = lines("架构决策: 采用微服务架构", "shared", id="ADR-003", memory={"kind": "adr"})[1:-1]
+    assert line == "- 架构决策: 采用微服务架构 (ADR-003, 2026-02-10)"
+
+
+@pytest.mark.parametrize("layer", ["shared", "semantic", "short"])
+def test_a_fact_of_a_project_is_told_with_what_it_is_about(layer: RecallLayer) -> None:
+    (line,) = lines("PostgreSQL 16", layer, task="数据库", memory={"kind": "project_context"})[1:-1]
+    assert line.startswith("- 数据库: PostgreSQL 16 (")
+
+
+def test_an_episode_has_its_age_and_a_procedure_its_steps() -> None:
+    fixed = lines("修复了登录页面布局问题 (flex 错位)", "episodic", memory={"happened_at": "2026-02-10T08:00:00Z"})
+    assert fixed[1:-1] == ["- [2天前] 修复了登录页面布局问题 (flex 错位)"]
+    steps = {"name": "代码审查流程", "steps": ["1. 风格检查", "2. 安全审计", "3. 改进建议"]}
+    reviewed = lines("代码审查流程", "procedural", memory=steps)
+    assert reviewed[0] == "<relevant_procedures>"
+    assert reviewed[1:-1] == ["- 代码审查流程: 风格检查 → 安全审计 → 改进建议"]
