@@ -70,7 +70,8 @@ _RULES: tuple[tuple[Intent, re.Pattern[str]], ...] = (
     (
         "follow_up",
         re.compile(
-            r"^\W*(?:and|also|then|so|continue|go on|next|again|what about|how about|what else|why)\b"
+            # a name such as Next.js does not go on with anything
+            r"^\W*(?:and|also|then|so|continue|go on|next|again|what about|how about|what else|why)\b(?![.-]\w)"
             r"|\b(?:as (?:I|we|you) (?:said|discussed|agreed)|last time|earlier|just now|previous(?:ly)?|that one|"
             r"the same|the (?:first|second|third|other|latter|former) one|"
             r"you (?:said|mentioned)|we (?:talked|spoke|discussed)|where were we|continue|go on)\b"
