@@ -157,6 +157,17 @@ def test_only_what_the_caller_owns_within_the_scopes_given_is_merged(plain: Ledg
         bob.slim(threshold=0.1)
 
 
+def test_who_owns_nothing_is_told_whose_items_a_slim_merges(plain: LedgerClient) -> None:
+    for text in (COPY, REWORDED):
+        plain.acting_as(agent="tidy").save("Delete a branch", text, ["tool"], scopes=["public"])
+    told = plain.acting_as(user="owns-nothing").slim(dry_run=True)
+    assert (told["items_before"], told["groups"]) == (0, [])
+    assert "user:owns-nothing owns no item" in (told["note"] or "")
+    assert "`owner`" in (told["note"] or "")
+    meant = plain.slim(owner="agent:tidy", dry_run=True)
+    assert (len(meant["groups"]), "owns no item" in (meant["note"] or "")) == (1, False)
+
+
 def test_a_group_that_changed_meanwhile_is_left_and_named_and_one_that_was_rated_is_not(plain: LedgerClient) -> None:
     cat = plain.acting_as(user="cat")
     steady = saved(

@@ -242,7 +242,9 @@ def _totals(process: Process, groups: Sequence[Proposed], skipped: Mapping[int, 
     paid = [Usage.model_validate(each.usage) for each in groups if each.usage is not None]
     usage = reduce(together, paid).model_dump() if paid else None
     note = None
-    if groups and not paid and "reported" in process.said:
+    if items == 0:
+        note = f"{process.owner} owns no item that could be merged: an operator says with `owner` whose items are meant"
+    elif groups and not paid and "reported" in process.said:
         why = "all its items say the same word for word" if process.requested.get("model") else "no model is configured"
         note = f"the best item of each group is kept as it is: {why}"
     return {"items_after": None if items is None else items - merged, "merged": merged, "usage": usage, "note": note}
