@@ -1,1 +1,1 @@
-"""The doors: how agents, people and programs publish events and ask; `node.py` puts a node together."""
+"""The doors: how agents, people and programs publish events and ask; `node/compose.py` puts a node together."""

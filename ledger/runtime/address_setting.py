@@ -1,4 +1,7 @@
-"""The address of a server as a setting: apart from contract/addresses.py, as a client loads that and no pydantic."""
+"""The address of a server as a setting.
+
+Apart from kledger/contract/addresses.py, which a client loads without pydantic.
+"""
 
 from __future__ import annotations
 

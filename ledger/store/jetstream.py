@@ -1,4 +1,4 @@
-"""JetStream ledger: the ledger of every real node, with the contract of stream.py."""
+"""JetStream ledger: the ledger of every real node, with the contract of ledger/stream.py."""
 
 from __future__ import annotations
 

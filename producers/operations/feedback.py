@@ -1,7 +1,8 @@
-"""Feedback on one item: revise, score, rate, and request a rewrite, in one batch. Batches of verdicts: verdicts.py.
+"""Feedback on one item: revise, score, rate, and request a rewrite, in one batch.
 
-Whoever can read an item may rate and score it as themselves, and the event records the scope through which they read
-it. Revising its fields is for the owner, and for entities with write permission in the ACL.
+Verdicts on many items are in `knowledge/verdicts.py`. Whoever can read an item may rate and score
+it as themselves, and the event records the scope through which they read it. Revising its fields is for the owner, and
+for entities with write permission in the ACL.
 """
 
 from __future__ import annotations

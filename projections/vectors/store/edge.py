@@ -1,9 +1,9 @@
 """Vector store in this process, with nothing to install: Qdrant Edge.
 
 Edge holds the interpreter's lock while it writes, optimises or searches: keep it out of any process with an event loop
-that others wait for (`process.py` is its own). Measured in processor time, both paths with filter: 0.5 ms at 10,000
-items, 4.2 at 100,000. `optimize` is not worth its time: it took 6 s at 10,000 items and 176 at 100,000, and made no
-search faster.
+that others wait for (projections/vectors/process.py is its own). Measured in processor time, both paths with filter:
+0.5 ms at 10,000 items, 4.2 at 100,000. `optimize` is not worth its time: it took 6 s at 10,000 items and 176 at
+100,000, and made no search faster.
 
 There is no write-ahead log: what a crash loses is after the checkpoint, and is fed again.
 """
