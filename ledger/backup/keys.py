@@ -19,6 +19,7 @@ from ledger.backup.place import KEYS as FILE
 from ledger.backup.place import Place, Where, place_of
 from ledger.broker.access import KEY_SUBJECTS, KEYS_STREAM, BrokerAccess
 from ledger.broker.connection import BrokerConnection
+from ledger.broker.error_codes import NO_STREAM, NOTHING_STORED, STORE_FAILED
 from ledger.event import JsonObject
 from ledger.privacy.vault_jetstream import ensure_keys_bucket, kept_subjects
 from ledger.privacy.vault_records import MASTER_MARK
@@ -26,8 +27,6 @@ from ledger.wire.publication import EXPECTED, WRONG_LAST_SEQUENCE, error_code, e
 from ledger.wire.subjects import decode_token
 
 _PREFIX = KEY_SUBJECTS.removesuffix(">")
-_NOT_THERE = frozenset({10037, 10059})
-_ONE_A_SUBJECT = 10077
 _AT_ONCE = 64
 _MOST_NAMED = 3
 Records = dict[str, bytes]
@@ -149,7 +148,7 @@ async def _put(connection: BrokerConnection, records: Records) -> None:
     for subject, record in sorted(records.items(), key=lambda each: each[0].startswith(f"{_PREFIX}key.")):
         answer = parse_answer((await connection.request(subject, record, {EXPECTED: "0"})).data)
         code = error_code(answer)
-        if code and code not in WRONG_LAST_SEQUENCE and code != _ONE_A_SUBJECT:
+        if code and code not in WRONG_LAST_SEQUENCE and code != STORE_FAILED:
             raise error_of(answer, "a key of the vault")
 
 
@@ -186,7 +185,7 @@ async def _records(connection: BrokerConnection) -> Records:
         some = subjects[at : at + _AT_ONCE]
         queries = (connection.api(f"STREAM.MSG.GET.{KEYS_STREAM}", {"last_by_subj": subject}) for subject in some)
         for subject, answer in zip(some, await asyncio.gather(*queries), strict=True):
-            if error_code(answer) in _NOT_THERE:
+            if error_code(answer) in (*NOTHING_STORED, NO_STREAM):
                 continue  # destroyed in the meantime
             if error_code(answer):
                 raise error_of(answer, "a look into the vault")

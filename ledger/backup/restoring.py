@@ -28,6 +28,7 @@ from ledger.backup.sessions import restore_sessions
 from ledger.backup.writing import Progress, silent
 from ledger.broker.access import LEDGER_STREAM, BrokerAccess
 from ledger.broker.connection import BrokerConnection
+from ledger.broker.error_codes import NO_STREAM
 from ledger.broker.restored import RESTORED_TO, RESTORING
 from ledger.broker.stream_setup import check_settings, created, created_anew, stream_config
 from ledger.event import JsonObject, StoredEvent
@@ -35,7 +36,6 @@ from ledger.integrity.signing_keys import VerifyingKey
 from ledger.store.reader import read_stream
 from ledger.wire.publication import error_code, error_of
 
-_NO_STREAM = 10059
 _READ_EVENTS = 1_000
 _LISTS_TO_COMPARE = 4  # each of up to 2,000 events; the publishing waits where more are not compared yet
 _CHANGE_TIMEOUT = 30.0
@@ -143,7 +143,7 @@ async def _open(
         _refuse_other_than_unfinished(info, stream)
         await _request(connection, f"STREAM.DELETE.{stream}", None, f"to remove the unfinished stream {stream}")
         info = await connection.api(f"STREAM.INFO.{stream}")
-    if error_code(info) == _NO_STREAM:
+    if error_code(info) == NO_STREAM:
         config = _with_metadata(settings or stream_config(stream), {RESTORING: mark})
         create = created_anew if start_over or settings else created
         answer = await create(connection, config)

@@ -19,6 +19,7 @@ import structlog
 from kledger.contract.errors import LedgerError
 from ledger.broker.access import LEASE_BUCKET, LEASE_SUBJECTS, BrokerAccess
 from ledger.broker.connection import BrokerConnection
+from ledger.broker.error_codes import NOTHING_STORED
 from ledger.broker.stream_setup import ensure
 from ledger.event import JsonObject
 from ledger.runtime.log_once import Outage
@@ -31,7 +32,6 @@ PAUSE_FACTOR = 1.5
 """Another node waits this many times the length of a lease before it takes it."""
 RENEWALS = 4
 """Writes of the key within LEASE_SECONDS."""
-_NONE = frozenset({10037, 404})
 
 
 def bucket_settings(replicas: int = 1) -> JsonObject:
@@ -109,7 +109,7 @@ class Lease:
             f"STREAM.MSG.GET.KV_{LEASE_BUCKET}", {"last_by_subj": self._subject}, timeout=self._seconds / RENEWALS
         )
         code = error_code(answer)
-        if code in _NONE:
+        if code in NOTHING_STORED:
             return 0, ""
         if code:
             raise error_of(answer, "a look at a lease")

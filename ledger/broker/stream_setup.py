@@ -7,6 +7,7 @@ import asyncio
 from kledger.contract.errors import BrokerMisconfigured, BrokerUnavailable
 from ledger.broker.access import LEDGER_STREAM, BrokerAccess
 from ledger.broker.connection import BrokerConnection
+from ledger.broker.error_codes import NO_STREAM, STREAM_EXISTS
 from ledger.broker.restored import restored_to
 from ledger.event import JsonObject
 from ledger.wire.publication import PASSING, error_code, error_of
@@ -14,8 +15,6 @@ from ledger.wire.subjects import STREAM_SUBJECTS
 
 DUPLICATE_WINDOW_S = 120
 _NANOSECONDS = 1_000_000_000
-_NOT_FOUND = 10059
-_ALREADY_THERE = 10058
 _SETUP_TIMEOUT = 30.0
 # No peers to place a stream on, or no files for it: the answers of a cluster whose servers are not all connected yet,
 # and of a server that has not finished a deletion. They end soon, or not at all.
@@ -73,7 +72,7 @@ async def _ensured(connection: BrokerConnection, name: str, wanted: JsonObject) 
     while True:
         try:
             answer = await connection.api(f"STREAM.INFO.{name}")
-            if error_code(answer) == _NOT_FOUND:
+            if error_code(answer) == NO_STREAM:
                 answer = await created(connection, wanted)
         except BrokerUnavailable:  # a cluster that has no leader yet does not answer
             if loop.time() > deadline:
@@ -90,7 +89,7 @@ async def _ensured(connection: BrokerConnection, name: str, wanted: JsonObject) 
             code = error_code(answer)
             if not code:
                 continue
-        if code not in PASSING | {_ALREADY_THERE} or loop.time() > deadline:
+        if code not in PASSING | {STREAM_EXISTS} or loop.time() > deadline:
             raise error_of(answer, f"to set up the stream {name}")
         await asyncio.sleep(0.05)
 

@@ -22,6 +22,7 @@ from kledger.contract.errors import (
 )
 from ledger.broker.access import KEY_SUBJECTS, KEYS_STREAM, BrokerAccess
 from ledger.broker.connection import BrokerConnection
+from ledger.broker.error_codes import NO_STREAM, NOTHING_STORED, STORE_FAILED
 from ledger.broker.stream_setup import ensure
 from ledger.event import JsonObject
 from ledger.privacy.sealed import USER
@@ -32,9 +33,6 @@ from ledger.wire.seal_mac import Unsworn
 
 _PREFIX = KEY_SUBJECTS.removesuffix(">")
 _ROOM = 64 * 1024
-_NO_BUCKET = 10059
-_NOT_FOUND = frozenset({10037, 10057, 404})
-_ONE_A_SUBJECT = 10077
 _CONCURRENCY = 64
 _PATIENCE = 10.0
 
@@ -83,7 +81,7 @@ async def kept_subjects(connection: BrokerConnection) -> list[str]:
     while more:
         query: JsonObject = {"subjects_filter": KEY_SUBJECTS, "offset": len(subjects)}
         info = await connection.api(f"STREAM.INFO.{KEYS_STREAM}", query)
-        if error_code(info) in (*_NOT_FOUND, _NO_BUCKET):
+        if error_code(info) in (*NOTHING_STORED, NO_STREAM):
             return subjects
         if error_code(info):
             raise error_of(info, "a look into the vault")
@@ -218,7 +216,7 @@ class JetStreamVault:
         async with self._limit:
             answer = await self._connection.api(f"STREAM.MSG.GET.{KEYS_STREAM}", {"last_by_subj": subject})
         code = error_code(answer)
-        if code in _NOT_FOUND:
+        if code in NOTHING_STORED:
             return None
         if code:
             raise error_of(answer, "a look into the vault")
@@ -233,7 +231,7 @@ class JetStreamVault:
                 reply = await self._connection.request(subject, record, {EXPECTED: "0"})
             answer = parse_answer(reply.data)
             code = error_code(answer)
-            if not code or code in WRONG_LAST_SEQUENCE or (code == _ONE_A_SUBJECT and await self._get(subject)):
+            if not code or code in WRONG_LAST_SEQUENCE or (code == STORE_FAILED and await self._get(subject)):
                 return
             if code not in PASSING or asyncio.get_running_loop().time() > deadline:
                 raise error_of(answer, "a record of the vault")

@@ -16,13 +16,13 @@ from nats.aio.msg import Msg
 from kledger.contract.errors import BrokerMisconfigured, BrokerUnavailable
 from ledger.broker.access import SESSION_SUBJECTS, SESSIONS_STREAM, BrokerAccess
 from ledger.broker.connection import REQUEST_TIMEOUT, BrokerConnection
+from ledger.broker.error_codes import NOTHING_STORED
 from ledger.broker.stream_setup import ensure
 from ledger.event import JsonObject
 from ledger.sessions.port import MOST_READ, NewRecord, Record
 from ledger.store.atomic_batch import send_batch
 from ledger.wire.publication import EXPECTED, PASSING, WRONG_LAST_SEQUENCE, error_code, error_of
 
-_NOT_FOUND = frozenset({10037, 404})
 _PATIENCE = 10.0
 _PAUSE = 0.02
 _BATCH, _BATCH_BYTES = 1_000, 8 * 1024 * 1024
@@ -87,7 +87,7 @@ class JetStreamSessions:
         """See SessionStream.last."""
         answer = await self._connection.api(f"STREAM.MSG.GET.{SESSIONS_STREAM}", {"last_by_subj": subject})
         code = error_code(answer)
-        if code in _NOT_FOUND:
+        if code in NOTHING_STORED:
             return None
         if code:
             raise error_of(answer, "a look at the words of sessions")

@@ -14,10 +14,10 @@ from typing import NamedTuple
 import orjson
 
 from ledger.broker.connection import BrokerConnection
+from ledger.broker.error_codes import NOTHING_STORED
 from ledger.event import JsonObject, NewEvent
 from ledger.wire.publication import Publication, error_code, error_of, history_of
 
-_NOT_FOUND = frozenset({10037, 404})
 _AT_ONCE = 64
 
 
@@ -107,7 +107,7 @@ async def get_message(connection: BrokerConnection, stream: str, query: JsonObje
     """Read one message from the stream's leader. Raises BrokerUnavailable, BrokerMisconfigured."""
     answer = await connection.api(f"STREAM.MSG.GET.{stream}", query)
     code = error_code(answer)
-    if code in _NOT_FOUND:
+    if code in NOTHING_STORED:
         return StoredMessage(0, "", "")
     if code:
         raise error_of(answer, "a look at the stream")

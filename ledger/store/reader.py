@@ -13,6 +13,7 @@ import structlog
 
 from kledger.contract.errors import BrokerMisconfigured, BrokerUnavailable, LogGap
 from ledger.broker.connection import BrokerConnection
+from ledger.broker.error_codes import NO_STREAM
 from ledger.broker.restored import restored_to
 from ledger.event import JsonObject, StoredEvent
 from ledger.store.pull_consumer import Delivery, EndMissing, Interrupted
@@ -25,7 +26,6 @@ PATIENCE = 30.0
 # A replicated stream may be behind for this long: after servers were killed, a new leader answers before it has caught
 # up with its members.
 COPIES_CATCH_UP_S = 30.0
-_NO_STREAM = 10059
 _PAUSE = 0.05
 
 
@@ -115,7 +115,7 @@ async def _head_after(connection: BrokerConnection, stream: str, position: int) 
         except BrokerUnavailable as error:
             raise Interrupted(str(error)) from error
         code = error_code(info)
-        if code == _NO_STREAM:
+        if code == NO_STREAM:
             raise BrokerMisconfigured(f"the stream {stream} is not there: start a node, which sets it up")
         if code in PASSING:
             raise Interrupted(str(error_of(info, "a look at the stream")))

@@ -6,9 +6,8 @@ from collections.abc import Iterable
 
 from ledger.broker.access import EMBEDDINGS_STREAM
 from ledger.broker.connection import BrokerConnection
+from ledger.broker.error_codes import NO_MESSAGE, NO_STREAM
 from ledger.wire.publication import error_code, error_of
-
-_NO_STREAM, _NOT_FOUND = 10059, 10037
 
 
 async def forget_embeddings(connection: BrokerConnection, text_hashes: Iterable[str]) -> int:
@@ -21,7 +20,7 @@ async def forget_embeddings(connection: BrokerConnection, text_hashes: Iterable[
     for text_hash in text_hashes:
         request = {"subjects_filter": f"embedding.*.*.{text_hash}"}
         info = await connection.api(f"STREAM.INFO.{EMBEDDINGS_STREAM}", request)
-        if error_code(info) == _NO_STREAM:
+        if error_code(info) == NO_STREAM:
             return 0
         if error_code(info):
             raise error_of(info, "a look at the kept embeddings")
@@ -36,6 +35,6 @@ async def _erase(connection: BrokerConnection, subject: str) -> int:
         return 0
     request = {"seq": stored["message"]["seq"], "no_erase": False}
     answer = await connection.api(f"STREAM.MSG.DELETE.{EMBEDDINGS_STREAM}", request)
-    if error_code(answer) not in (0, _NOT_FOUND):
+    if error_code(answer) not in (0, NO_MESSAGE):
         raise error_of(answer, "the erasure of a kept embedding")
     return 1
