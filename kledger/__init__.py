@@ -15,7 +15,9 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from kledger.client.clients import AsyncLedgerClient, LedgerClient
-    from kledger.client.connection import DEFAULT_URL
+
+DEFAULT_URL = "http://127.0.0.1:8420"
+"""Where a node is unless somebody says otherwise."""
 
 __all__ = ["DEFAULT_URL", "AsyncLedgerClient", "LedgerClient"]
 
@@ -24,6 +26,6 @@ def __getattr__(name: str) -> Any:
     """Load the client when it is first named: who needs error codes or words alone loads no client."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from kledger.client import clients, connection
+    from kledger.client import clients
 
-    return getattr(connection if name == "DEFAULT_URL" else clients, name)
+    return getattr(clients, name)

@@ -23,6 +23,7 @@ from urllib.parse import quote, urlsplit
 
 import orjson
 
+from kledger import DEFAULT_URL
 from kledger.client.arguments import require_number, require_seconds, require_text
 from kledger.client.refusals import error_of_body
 from kledger.client.transport.exchange import (
@@ -48,7 +49,6 @@ from kledger.contract.errors import (
 )
 from kledger.contract.json_text import MOST_POSITION
 
-DEFAULT_URL = "http://127.0.0.1:8420"
 RETRY_FOR = 30.0  # seconds; a node that stops and starts again is back long before
 FIRST_CONTACT = 3.0  # seconds; where nothing has answered yet there may be no node at all
 RETRY_FOR_VARIABLE = "KLEDGER_RETRY_FOR"

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from kledger.client.transport.nearby import LOOPBACK
 from kledger.contract.errors import LedgerError, NodeMisconfigured
 from ledger.runtime.data_directory import is_data_directory
 from producers.access.book import TokenBook
 from producers.access.tokens import tokens_file
 from projections.analysts.quack_sessions import Admits
-
-LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
 def tokens_for(data: Path, host: str) -> TokenBook:

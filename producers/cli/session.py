@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
 
+from kledger import DEFAULT_URL
 from kledger.contract.errors import IllegalScope, InvalidPayload, LedgerError, Unauthenticated
 from kledger.contract.language import language_of_terminal
 from producers.cli.advice import advised, advised_details
@@ -43,7 +44,6 @@ AsJson = Annotated[
     typer.Option("--json", help="Print one JSON document and nothing else.", rich_help_panel=SHARED_PANEL),
 ]
 Url = Annotated[str, typer.Option(envvar="KLEDGER_URL", help="The node to talk to.", rich_help_panel=SHARED_PANEL)]
-DEFAULT_URL = "http://127.0.0.1:8420"
 TokenFile = Annotated[
     Path | None,
     typer.Option(

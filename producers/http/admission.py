@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 import structlog
 from starlette.types import Scope
 
+from kledger.client.transport.nearby import LOOPBACK
 from kledger.contract.errors import LedgerError, NotOwner, RateLimited
 from ledger.runtime.log_once import Seldom
 from producers.access.book import TokenBook
@@ -25,7 +26,6 @@ from producers.http.metrics import Metrics
 from producers.web.addresses import is_page, wants_page
 
 _seldom = Seldom(structlog.get_logger(__name__))
-LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 # What a supervisor and a load balancer ask, who have no token. Nothing of what the ledger knows is in the answers.
 OPEN = frozenset({"/health", "/health/live", "/health/ready"})
 PAGES = frozenset({"/", "/docs"})

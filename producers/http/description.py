@@ -10,6 +10,7 @@ from fastapi.routing import APIRoute
 from pydantic import TypeAdapter
 from pydantic.json_schema import JsonSchemaMode
 
+from kledger import DEFAULT_URL
 from producers.http.admission import OPEN
 from producers.http.answers import SCHEMAS, described
 from producers.http.identity import FURTHER, IDEMPOTENCY_KEY, IDENTITIES, LINEAGE, SEEN, retry_of
@@ -25,7 +26,7 @@ DESCRIPTION = (
 LICENSE = {"name": "Apache-2.0", "identifier": "Apache-2.0"}
 SERVERS = [
     {"url": "/", "description": "The node that serves this document"},
-    {"url": "http://127.0.0.1:8420", "description": "A node on this machine, as `kledger up` starts it"},
+    {"url": DEFAULT_URL, "description": "A node on this machine, as `kledger up` starts it"},
 ]
 _STATED = (*IDENTITIES, FURTHER, *LINEAGE, "traceparent")
 _TOKEN = "token"

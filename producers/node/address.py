@@ -13,10 +13,11 @@ from pathlib import Path
 from typing import IO
 from urllib.parse import urlsplit
 
+from kledger import DEFAULT_URL
 from kledger.contract.addresses import NO_ADDRESS, is_http_address
 from kledger.contract.errors import DataDirectoryInUse, NodeMisconfigured
 
-HTTP = "127.0.0.1:8420"
+HTTP = DEFAULT_URL.removeprefix("http://")
 LOCK = "node.lock"
 
 
@@ -39,7 +40,7 @@ def host_and_port(address: str) -> tuple[str, int]:
     except ValueError:
         host, port = None, None
     if host is None or port is None:
-        meant = f"127.0.0.1:{address}" if address.isdecimal() else "for example 127.0.0.1:8420"
+        meant = f"127.0.0.1:{address}" if address.isdecimal() else f"for example {HTTP}"
         raise NodeMisconfigured(f"{address!r} is not HOST:PORT: write {meant}")
     return host, port
 

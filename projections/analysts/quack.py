@@ -25,6 +25,7 @@ import duckdb
 from duckdb.func import FunctionNullHandling
 from duckdb.sqltypes import BOOLEAN, VARCHAR
 
+from kledger.client.transport.nearby import LOOPBACK
 from kledger.contract.errors import IllegalQuery, NodeMisconfigured, ServiceFailed
 from projections.analysts.quack_sessions import Admits, Sessions
 from projections.analysts.sql import REFUSAL
@@ -34,7 +35,6 @@ from projections.engine.own_threads import within
 _KNOWN = "kledger_known"
 _ADMIT = "kledger_admit"
 _STOPS_WITHIN_SECONDS = 8.0
-_LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
 @dataclass(frozen=True)
@@ -144,7 +144,7 @@ def serve(
     HTTP, so other machines need a TLS proxy. Raises IllegalQuery for another host, ServiceFailed when the instance is
     not prepared, NodeMisconfigured when the port is taken.
     """
-    if host not in _LOOPBACK:
+    if host not in LOOPBACK:
         raise IllegalQuery(
             f"Quack is served on loopback only, not on {host}: put a TLS proxy in front for other machines",
             host=host,

@@ -17,7 +17,7 @@ from typing import Any
 import httpx
 import pytest
 
-from kledger import AsyncLedgerClient, LedgerClient
+from kledger import DEFAULT_URL, AsyncLedgerClient, LedgerClient
 from kledger.client import connection
 from kledger.client.refusals import BY_CODE
 from kledger.client.transport.over_httpx import HttpxTransport
@@ -257,7 +257,7 @@ def test_the_address_comes_from_the_environment_as_that_of_a_command_does(
     assert client("http://127.0.0.1:1").wire.connection.address == "http://127.0.0.1:1"
     for nothing in ("", " "):
         monkeypatch.setenv("KLEDGER_URL", nothing)
-        assert client().wire.connection.address == connection.DEFAULT_URL
+        assert client().wire.connection.address == DEFAULT_URL
     monkeypatch.setenv("KLEDGER_URL", "127.0.0.1:8431")
     with pytest.raises(NodeUnreachable, match="no address of a node: write http://"):
         client()

@@ -6,6 +6,7 @@ import os
 from urllib.parse import urlsplit
 
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
+"""Names of the own machine: a node there needs no token, and a client no proxy."""
 DEFAULT_PORT = 80
 
 

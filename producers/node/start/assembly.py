@@ -16,10 +16,10 @@ import structlog
 
 from consumers.app import create_app as create_consumer
 from consumers.reactors.lives import LifeKeeper
+from kledger.client.transport.nearby import LOOPBACK
 from ledger.broker.access import BrokerAccess
 from ledger.installed import PRODUCT, version
 from ledger.privacy.holding_back import HoldingBack
-from producers.access.opening import LOOPBACK
 from producers.http.app import create_app
 from producers.node.address import NodeAddress
 from producers.node.archiving import Archiving
