@@ -113,16 +113,11 @@ async def found_intact(where: Where, progress: Progress = silent, *, key: Verify
         raise
 
 
-def read_backup(directory: Path, start: int = 1) -> Iterator[list[BackupEvent]]:
-    """The events of a backup from position `start` on, in lists. Raises BackupDamaged."""
+def read_backup(directory: Path) -> Iterator[list[BackupEvent]]:
+    """The events of a backup, in lists. Raises BackupDamaged."""
     for segment in load(directory).segments:
-        if segment.last < start:
-            continue
         try:
-            for batch in read_segment(directory / segment.file, segment.events):
-                wanted = [one for one in batch if one.event.position >= start]
-                if wanted:
-                    yield wanted
+            yield from read_segment(directory / segment.file, segment.events)
         except (OSError, ValueError, pa.ArrowException) as error:
             raise damaged(directory, [f"{segment.file} {_described(error)}"]) from error
 

@@ -105,16 +105,11 @@ class Chain:
         return cls(position, head, frontier)
 
 
-def inclusion_path(leaves: Sequence[bytes], index: int) -> list[bytes]:
-    """The audit path of one leaf, counted from 0, in the tree of all (RFC 6962, 2.1.1), nearest hash first.
-
-    Raises IndexError.
-    """
-    return inclusion_paths(leaves, [index])[0]
-
-
 def inclusion_paths(leaves: Sequence[bytes], indices: Sequence[int]) -> list[list[bytes]]:
-    """The audit paths of several leaves, from one pass over the tree. Raises IndexError."""
+    """The audit path of each of these leaves, counted from 0, in the tree of all (RFC 6962, 2.1.1), nearest hash first.
+
+    From one pass over the tree. Raises IndexError.
+    """
     if any(not 0 <= index < len(leaves) for index in indices):
         raise IndexError(f"the log has {len(leaves)} leaves, and one of {list(indices)[:5]} was asked for")
     paths: list[list[bytes]] = [[] for _ in indices]

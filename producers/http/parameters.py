@@ -174,13 +174,13 @@ def _parts(value: str | None) -> list[str]:
     return split_words(value or "")
 
 
-def named_layers(layer: str | None, one: TypeAdapter[T], field: str = "layer") -> list[T]:
+def named_layers(layer: str | None, one: TypeAdapter[T]) -> list[T]:
     """`semantic,short` as layers of the type `one`. Raises InvalidPayload."""
     try:
         return [one.validate_python(name) for name in _parts(layer)]
     except ValidationError as error:
         known = ", ".join(one.json_schema()["enum"])
-        raise _fault(field, f"names {str(layer)[:100]!r}: it is {known}, or several separated by commas") from error
+        raise _fault("layer", f"names {str(layer)[:100]!r}: it is {known}, or several separated by commas") from error
 
 
 def named_words(words: str | None) -> list[str]:

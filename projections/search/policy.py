@@ -24,7 +24,7 @@ def policy(model: str) -> str:
     settings = {
         "model": model,
         "fusion": "scores",
-        "weights": [HASHED_VECTOR_WEIGHT, SENTENCE_VECTOR_WEIGHT, ranking.RECENCY_WEIGHT],
+        "weights": [HASHED_VECTOR_WEIGHT, SENTENCE_VECTOR_WEIGHT, ranking.RECENCY_WEIGHT, ranking.HALF_LIFE_DAYS],
         "quality": [ranking.QUALITY_SWAY, ranking.USUAL_QUALITY],
         "words": [
             *(tokens.PAIR_WEIGHT, tokens.FRAGMENT_WEIGHT, tokens.CJK_PAIR_WEIGHT, tokens.CJK_CHARACTER_WEIGHT),

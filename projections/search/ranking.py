@@ -1,8 +1,9 @@
-"""Ranking of the candidates of all search paths, in pure functions; `rank` applies them all.
+"""Ranking of the candidates of all search paths, in pure functions.
 
-`fuse` makes one relevance from the paths' scores, `by_worth` orders by relevance adjusted a little by quality, `cut`
-leaves out what is unfit (too low a score, a negative quality) and what is beyond the best, and `by_scope` puts the most
-specific scope first. Every number on the way stays with its result, so that an order can be explained.
+`ordered` puts them in order: `fuse` makes one relevance from the paths' scores, `by_worth` orders by relevance adjusted
+a little by quality. `cut` leaves out what is unfit (too low a score, a negative quality) and what is beyond the best,
+and `by_scope` puts the most specific scope first. Every number on the way stays with its result, so that an order can
+be explained.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from projections.vectors.embedding.weights import HASHED_VECTOR_WEIGHT
 Fusion = Literal["scores", "rrf"]
 
 RECENCY_WEIGHT = 0.02  # of a freshness (0..1) relative to the best keyword score, which is 1
+HALF_LIFE_DAYS = 30.0  # a freshness is halved in so many days
 
 QUALITY_SWAY = 0.05  # the largest effect of quality on a relevance, up or down: five percent
 USUAL_QUALITY = 4.0  # of a new item: score 3, helpful 1
@@ -110,21 +112,6 @@ class Ranked(NamedTuple):
     def worth(self) -> float:
         """What it is ordered by: its relevance, adjusted for its quality."""
         return self.relevance * self.trust
-
-
-def rank(
-    candidates: Iterable[Candidate],
-    standings: Mapping[str, Standing],
-    visible_scopes: Iterable[str],
-    *,
-    top_k: int,
-    min_score: float = 0.0,
-    vector_weight: float = HASHED_VECTOR_WEIGHT,
-    priority: Mapping[str, float] = PRIORITY,
-) -> list[Ranked]:
-    """The `top_k` results in their final order, of those that are fit."""
-    known = ordered(candidates, standings, visible_scopes, vector_weight=vector_weight, priority=priority)
-    return cut(known, lambda each: unfit(standings[each.item_id], min_score), top_k=top_k, priority=priority)
 
 
 def ordered(
@@ -284,10 +271,10 @@ def scope_priority(scope: str, priority: Mapping[str, float] = PRIORITY) -> floa
     return priority.get(PUBLIC if scope == EVERYTHING else scope.partition(":")[0], 0)
 
 
-def freshness(updated_at: datetime, now: datetime, half_life_days: float = 30.0) -> float:
-    """Exponential decay: 1 for a change just now, half of it after each half-life. Future times count as now."""
+def freshness(updated_at: datetime, now: datetime) -> float:
+    """1 for a change just now, half of it after each HALF_LIFE_DAYS. Future times count as now."""
     age_days = max(0.0, (now - updated_at).total_seconds() / 86_400)
-    return float(0.5 ** (age_days / half_life_days))
+    return float(0.5 ** (age_days / HALF_LIFE_DAYS))
 
 
 def _by_scores(candidates: Sequence[Candidate], vector_weight: float) -> list[Parts]:

@@ -14,7 +14,7 @@ from kledger.contract.scopes import Caller
 from ledger.event import JsonObject
 from projections.fold_kit.named_rows import named_rows
 from projections.fold_kit.sql_text import among, text
-from projections.search.ranking import reading_scope, scope_priority
+from projections.search.ranking import HALF_LIFE_DAYS, reading_scope, scope_priority
 from projections.views.knowledge.ask import ITEM_COLUMNS, item_of, scopes_of, seen_by
 from projections.views.knowledge.lives import alive
 from projections.views.scope_types.ask import priorities
@@ -22,7 +22,6 @@ from projections.views.scope_types.ask import priorities
 PROFILE_TYPE = "user_profile"
 FRESH_WORTH = 4.0
 """Bonus of an item that changed just now, added to its quality: as much as the quality of a new item."""
-FRESH_HALF_LIFE_DAYS = 30.0
 
 _QUALITY = "(score + helpful - 2 * harmful)"
 
@@ -59,10 +58,10 @@ def best_items(
 ) -> list[JsonObject]:
     """The items of best quality and freshness that the caller sees, without profiles, the most specific scope first.
 
-    Each has its `relevance`: quality plus up to FRESH_WORTH for freshness, halved every FRESH_HALF_LIFE_DAYS.
+    Each has its `relevance`: quality plus up to FRESH_WORTH for freshness, halved every HALF_LIFE_DAYS.
     """
     age_days = f"greatest(0, {int(now.timestamp() * 1e6)} - epoch_us(updated_at)) / 86400e6"
-    worth = f"({_QUALITY} + {FRESH_WORTH} * pow(0.5, {age_days} / {FRESH_HALF_LIFE_DAYS}))"
+    worth = f"({_QUALITY} + {FRESH_WORTH} * pow(0.5, {age_days} / {HALF_LIFE_DAYS}))"
     wanted = " OR ".join(f"list_contains(types, {text(name)})" for name in types) or "true"
     rows = _chosen(
         cursor,

@@ -14,7 +14,6 @@ from ledger.integrity.chain import (
     NO_HEAD,
     Chain,
     chain_head,
-    inclusion_path,
     inclusion_paths,
     leaf_hash,
     leaf_hashes,
@@ -79,7 +78,7 @@ def test_an_inclusion_path_is_that_of_the_rfc_and_proves_its_leaf_alone(
     leaves: list[bytes], data: st.DataObject
 ) -> None:
     index = data.draw(st.integers(0, len(leaves) - 1))
-    found, root = inclusion_path(leaves, index), tree_hash(leaves)
+    (found,), root = inclusion_paths(leaves, [index]), tree_hash(leaves)
     assert found == path(index, leaves)
     assert verify_inclusion(leaves[index], index, len(leaves), found, root)
     assert not verify_inclusion(bytes(31) + b"\x07", index, len(leaves), found, root)
@@ -96,7 +95,7 @@ def test_paths_of_several_leaves_are_those_of_each() -> None:
     leaves = [sha256(bytes([number])).digest() for number in range(37)]
     assert inclusion_paths(leaves, [0, 36, 5, 5]) == [path(index, leaves) for index in (0, 36, 5, 5)]
     with pytest.raises(IndexError, match="37 leaves"):
-        inclusion_path(leaves, 37)
+        inclusion_paths(leaves, [37])
 
 
 @given(EVENTS, EVENTS)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 from projections.search.placed import FAR, placed_by_scope
-from projections.search.ranking import Candidate, Ranked, Standing, rank
+from projections.search.ranking import Candidate, Ranked, Standing
+from tests.search.ranked import rank
 
 NOW = datetime(2026, 3, 5, tzinfo=UTC)
 

@@ -14,9 +14,9 @@ from projections.search.ranking import (
     freshness,
     fuse,
     quality,
-    rank,
     strongest_scope,
 )
+from tests.search.ranked import rank
 
 NOW = datetime(2026, 5, 1, tzinfo=UTC)
 

@@ -95,11 +95,11 @@ def _box(box: Box, x: float, y: float) -> Markup:
     return Markup('<a href="{}">{}</a>').format(box.page, inside)
 
 
-def fitting(text: str, most: int = _MOST_LETTERS) -> str:
+def fitting(text: str) -> str:
     """As much of a text as fits a box: a wide letter takes two places, and what has no shape, such as a mark that turns
     the direction, none."""
     taken: list[str] = []
-    room = most
+    room = _MOST_LETTERS
     for letter in text:
         if not letter.isprintable():
             continue
