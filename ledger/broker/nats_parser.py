@@ -197,7 +197,7 @@ class QuickClient(Client):
             self._pending, self._pending_data_size = [], 0
             if size > _LITTLE:
                 async with asyncio.timeout(self._flush_timeout):
-                    await transport.drain()  # type: ignore[no-untyped-call]
+                    await transport.drain()  # type: ignore[no-untyped-call]  # nats-py's
         except TimeoutError as error:  # an OSError, too
             raise nats.errors.FlushTimeoutError from error
         except OSError as error:

@@ -12,6 +12,7 @@ import shutil
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 
 import structlog
@@ -127,10 +128,13 @@ class Eraser:
             self.trouble = None
             await announced.wait()
             announced.clear()
-            before = self.rebuilds.view.position
+            waiting = partial(self._later_than, self.rebuilds.view.position)
             with contextlib.suppress(TimeoutError):  # announced while the batch is folded: wait until it is
                 async with asyncio.timeout(_RETRY_SECONDS):
-                    await self.rebuilds.view.until(lambda at=before: self.rebuilds.view.position > at)  # type: ignore[misc]
+                    await self.rebuilds.view.until(waiting)
+
+    def _later_than(self, position: int) -> bool:
+        return self.rebuilds.view.position > position
 
     async def stable_comparison(self, compare: Callable[[], Awaitable[JsonObject]]) -> JsonObject:
         """A comparison of the view with the log, repeated where a person was forgotten meanwhile.

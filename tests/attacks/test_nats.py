@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 import signal
 import socket
 from collections.abc import AsyncIterator, Iterator
@@ -315,7 +314,7 @@ def test_passwords_are_readable_by_their_owner_alone_and_in_no_answer_of_the_com
     for password in (*kept["roles"].values(), *kept["publishers"].values()):
         assert password not in ran.output
     for name in ("config", "credentials"):
-        assert os.stat(told[name]).st_mode & 0o777 == 0o600  # noqa: PTH116
+        assert Path(told[name]).stat().st_mode & 0o777 == 0o600
     refused = CliRunner().invoke(app, ["nats-config", str(tmp_path / "b"), "--publisher", "Planet Mars"])
     assert (refused.exit_code, "illegal_scope" in refused.output) == (1, True)
     nodes_own = CliRunner().invoke(app, ["nats-config", str(tmp_path / "b"), "--publisher", "user:local"])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -150,4 +149,4 @@ def test_no_token_and_no_password_is_in_the_log_of_the_node(target: Guarded) -> 
         assert password not in written
     for path, content in contents(target.node.data):
         assert not [token for token in target.tokens.values() if token.encode() in content], path
-    assert os.stat(target.node.data / "tokens.json").st_mode & 0o777 == 0o600  # noqa: PTH116
+    assert (target.node.data / "tokens.json").stat().st_mode & 0o777 == 0o600

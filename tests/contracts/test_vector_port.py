@@ -51,8 +51,8 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[VectorStor
     opened.close()
 
 
-def awaiting_point(item_id: str, text: str, position: int, **more: object) -> Point:
-    return replace(a_point(item_id, text, position=position, **more), dense=None)  # type: ignore[arg-type]
+def awaiting_point(item_id: str, text: str, position: int, **more: Any) -> Point:
+    return replace(a_point(item_id, text, position=position, **more), dense=None)
 
 
 def a_point(

@@ -10,8 +10,9 @@ import pytest
 
 from kledger.contract.scopes import PRIORITY, Caller
 from ledger.event import JsonObject
-from projections.search.ranking import Candidate, Standing, by_scope, rank
+from projections.search.ranking import Candidate, Standing, by_scope
 from tests.doors.http_door import ALICE, BOB, Door, http_door, refusal
+from tests.search.ranked import rank
 from tests.search.test_ranking import NOW
 
 # Source 002: the six examples, and the caller for whom each is told.

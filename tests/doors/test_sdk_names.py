@@ -27,7 +27,7 @@ def test_a_method_of_another_library_is_answered_with_the_one_that_is_here(clien
             getattr(client("http://127.0.0.1:1"), name)
         assert hasattr(client, here)
     with pytest.raises(AttributeError, match=r"no attribute 'nothing_like_it'$"):
-        client("http://127.0.0.1:1").nothing_like_it  # noqa: B018
+        client("http://127.0.0.1:1").nothing_like_it  # noqa: B018  # to name it is the test
 
 
 @pytest.mark.parametrize("family", FAMILIES)
@@ -80,7 +80,7 @@ def test_a_name_that_is_nearly_right_is_answered_with_the_one_that_is_meant(fami
         with pytest.raises(AttributeError, match=r": (is \w+ meant\?|here (it|\w+) is .*)$"):
             getattr(part, name[:-1])
     with pytest.raises(AttributeError, match=r"no attribute '__nothing__'$"):
-        part.__nothing__  # noqa: B018
+        part.__nothing__  # noqa: B018  # as above
 
 
 def test_a_slip_of_the_keys_is_answered_with_the_name_that_is_meant() -> None:

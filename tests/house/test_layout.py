@@ -25,6 +25,11 @@ VAGUE_NAMES = {"utils", "util", "common", "manager", "base", "helpers", "helper"
 OF_ONE_MACHINE = re.compile(rf"{re.escape(str(ROOT))}/|/root/|/home/\w|/Users/")
 OF_A_REGISTRY = re.compile(r"--(extra-)?index-url|--trusted-host")
 LEFT_OPEN = re.compile(r"\bTODO\b|\bFIXME\b|NotImplementedError")
+EXCEPTION = re.compile(r"# (?:type: ignore(?:\[[\w, -]+\])?|noqa(?:: [A-Z]+[0-9]+)?)(?P<reason>.*)$")
+ABOVE = 3
+"""Lines above an exception in which a comment may give its reason."""
+# Its bytes are a part of the archive's version (projections/archive/decoder_version.py): a comment makes each one anew.
+WITHOUT_A_REASON = {"ledger/privacy/personal.py"}
 # Parts of a declared package that has a name of its own; pydantic asks for the TypedDict of typing_extensions.
 PART_OF = {
     "anyio": "mcp",
@@ -72,6 +77,18 @@ def test_every_module_opens_by_saying_what_it_is_for() -> None:
         if (tree := ast.parse(path.read_text(encoding="utf-8"))).body and not ast.get_docstring(tree)
     ]
     assert silent == []
+
+
+def test_every_exception_from_a_rule_of_the_linters_has_its_reason() -> None:
+    bare = []
+    for path in modules(PACKAGES):
+        lines = path.read_text(encoding="utf-8").splitlines()
+        for at, line in enumerate(lines):
+            exception, above = EXCEPTION.search(line), lines[max(0, at - ABOVE) : at]
+            told = exception is None or exception["reason"].strip("# -")
+            if not told and not any(each.lstrip().startswith("#") for each in above):
+                bare.append(f"{shown(path)}: {line.strip()}")
+    assert {one for one in bare if one.partition(":")[0] not in WITHOUT_A_REASON} == set()
 
 
 @pytest.mark.parametrize("pattern", [OF_ONE_MACHINE, OF_A_REGISTRY, LEFT_OPEN], ids=["machine", "registry", "open"])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-from collections.abc import AsyncGenerator, Iterator
+from collections.abc import AsyncGenerator, Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -86,11 +86,11 @@ async def test_a_log_as_it_was_signed_is_intact(original: tuple[list[StoredEvent
     ids=["changed", "removed", "swapped", "cut", "closed up", "inserted", "to the end", "copied over", "emptied"],
 )
 async def test_an_audit_says_what_was_done(
-    damage: object, expected: list[tuple[object, ...]], original: tuple[list[StoredEvent], NotaryFiles]
+    damage: Callable[[Log], object], expected: list[tuple[object, ...]], original: tuple[list[StoredEvent], NotaryFiles]
 ) -> None:
     events, files = original
     log: Log = [*events]
-    damage(log)  # type: ignore[operator]
+    damage(log)
     report = await found_in(log, files)
     seen = told(report)
     if ("changed", 10, 10) in expected:  # what stands there is new, what stood there is one further on

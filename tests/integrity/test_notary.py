@@ -8,6 +8,7 @@ import shutil
 import sys
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -202,7 +203,7 @@ async def test_a_hook_that_hangs_or_is_not_there_stops_nobody(memory_ledger: Mem
     for number, (hook, why) in enumerate([(hanging, "did not end"), (absent, "cannot be started")]):
         files = NotaryFiles.of(tmp_path / str(number))
         async with at_work(Notary(memory_ledger, files, hook=hook, every_seconds=0.02, look_seconds=0.01)) as notary:
-            await comes_true(lambda hook=hook: hook.trouble)  # type: ignore[misc]
+            await comes_true(partial(getattr, hook, "trouble"))
             assert notary.trouble is None
             assert why in str(hook.trouble)
     for command in ("", "an 'open quote"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -80,6 +81,11 @@ def names_the_model(walk: Walk, *, configured: bool) -> None:
         assert slim(door, model=model)["model"] == ((model or "big") if configured else None)
 
 
+def has_messages_of(word: str, text: str) -> bool:
+    """Whether a question to the model shows messages with this word."""
+    return word in text and "<message id=" in text
+
+
 def k6(walk: Walk) -> None:
     """What is found in each kind of material is kept with type, tags, scopes, owner and the ids of its messages."""
     door, me, project = walk.door(user="teller"), f"user:{walk.own('teller')}", f"project:{walk.own('web')}"
@@ -88,7 +94,7 @@ def k6(walk: Walk) -> None:
         found: JsonObject = {"type": type_, "task": f"任务 {word}", "content": f"内容 {word}", "domain": "office"}
         found |= {"category": "habit", "message_ids": [f"m1-{word}", "made-up"]}
         walk.chat.says({"verdicts": []}, to=word)
-        walk.chat.says({"items": [found]}, to=lambda text, word=word: word in text and "<message id=" in text)  # type: ignore[misc]
+        walk.chat.says({"items": [found]}, to=partial(has_messages_of, word))
         messages = [
             {"id": f"m1-{word}", "role": "user", "content": f"说 {word}"},
             {"id": f"m2-{word}", "role": "assistant", "content": "好"},

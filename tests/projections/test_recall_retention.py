@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
+from typing import Any
 
 import duckdb
 import pytest
@@ -168,8 +169,8 @@ def test_the_words_and_the_ids_of_what_is_past_are_gone(con: duckdb.DuckDBPyConn
 
 
 def test_what_is_listed_says_how_many_there_were_before(con: duckdb.DuckDBPyConnection) -> None:
-    def told(caller: Caller, **wanted: str | bool | int) -> tuple[list[str], int]:
-        found = ask.recalls(con, "default", caller, Wanted(**wanted), ALL)  # type: ignore[arg-type]
+    def told(caller: Caller, **wanted: Any) -> tuple[list[str], int]:
+        found = ask.recalls(con, "default", caller, Wanted(**wanted), ALL)
         assert found.total == len(found.results)
         return [each["recall_id"] for each in found.results], found.past
 

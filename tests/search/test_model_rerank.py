@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,11 +23,15 @@ from tests.rerank_endpoint import (
 
 
 def order(
-    relevances: Sequence[float], scores: Sequence[float] | None, floor: float = 0.0, **about: object
+    relevances: Sequence[float],
+    scores: Sequence[float] | None,
+    floor: float = 0.0,
+    *,
+    pinned: Collection[int] = (),
+    matches: Sequence[float] | None = None,
 ) -> list[int]:
-    pinned, matches = about.get("pinned", ()), about.get("matches")
     places = [
-        Place(relevance, 1.0 if matches is None else matches[at], at in pinned)  # type: ignore[index,operator]
+        Place(relevance, 1.0 if matches is None else matches[at], at in pinned)
         for at, relevance in enumerate(relevances)
     ]
     return reranked(places, scores, floor)

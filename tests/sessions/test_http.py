@@ -267,9 +267,9 @@ async def test_what_came_of_a_session_is_told_with_the_message_that_each_item_wa
     await append(door, BOB, "s9", "m1")
 
     async def save(name: str, session: str | None = None, **headers: str) -> None:
-        body = {"id": name, "task": f"the task of {name}", "content": name, "types": ["tool"]}
+        body: dict[str, Any] = {"id": name, "task": f"the task of {name}", "content": name, "types": ["tool"]}
         if session is not None:
-            body |= {"memory": {"layer": "semantic", "session": session}}  # type: ignore[dict-item]
+            body |= {"memory": {"layer": "semantic", "session": session}}
         answer = await door.post("/api/knowledge", json=body, headers={**ALICE, **headers})
         assert answer.status_code == 201, answer.text
 

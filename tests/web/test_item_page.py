@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from html import unescape
+from typing import Any
 from urllib.parse import quote
 
 import pytest
@@ -29,10 +30,10 @@ def ivo(shared_node: RunningNode) -> Iterator[Visitor]:
         yield person
 
 
-def saved(ledger: LedgerClient, name: str, content: str = FIRST, user: str = "ivo", **more: object) -> LedgerClient:
+def saved(ledger: LedgerClient, name: str, content: str = FIRST, user: str = "ivo", **more: Any) -> LedgerClient:
     """Save an item of a user's; returns the client of that user."""
     owner = ledger.acting_as(user=user)
-    owner.save(f"the task of {name}", content, ["strategy"], id=name, **more)  # type: ignore[arg-type]
+    owner.save(f"the task of {name}", content, ["strategy"], id=name, **more)
     owner.get(name)  # the view has it, for whoever asks
     return owner
 

@@ -58,7 +58,7 @@ class BoundedConnection(OneProtocol):
 
     # The connection
 
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn's
         """Take its place, or that of one that waits longer."""
         super().connection_made(transport)
         if len(self.connections) > self.limits.connections and not self._make_room():

@@ -142,7 +142,7 @@ async def check_wanted(desk: Desk, wanted: Wanted) -> None:
         (wanted.min_score, wanted.max_score, ("min_score", "max_score")),
         (wanted.since, wanted.until, ("since", "until")),
     ):
-        if least is not None and most is not None and least > most:  # type: ignore[operator]
+        if least is not None and most is not None and least > most:  # type: ignore[operator]  # both are of one type
             raise InvalidPayload(
                 f"{names[0]} {least} is above {names[1]} {most}: nothing is between them; exchange the two",
                 errors=[{"field": names[0], "reason": f"is above {names[1]}"}],

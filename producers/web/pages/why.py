@@ -101,7 +101,8 @@ def _total(visit: Visit, recalled: Recalled | None) -> object:
 def _bar(visit: Visit, searched: SearchResults | None) -> object:
     """A function that draws the factors of one candidate, at the scale of the most relevant one."""
     candidates = [] if searched is None else searched["explained"]["candidates"]
-    most = max((sum(max(0.0, each["factors"][name]) for name in FACTORS) for each in candidates), default=0.0)  # type: ignore[literal-required]
+    added = [cast("dict[str, float]", each["factors"]) for each in candidates]
+    most = max((sum(max(0.0, each[name]) for name in FACTORS) for each in added), default=0.0)
     words = visit.words
     names = {
         "keyword": words("words"),
