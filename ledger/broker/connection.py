@@ -194,9 +194,10 @@ class BrokerConnection:
             try:
                 async with asyncio.timeout_at(deadline):
                     await self._try(client)
-                break
+                await self._use(client)
+                return
             except (TimeoutError, OSError, nats.errors.Error) as error:
-                await close_client(client)
+                await self._drop(client)
                 if "authorization violation" in str(error).lower():
                     raise BrokerMisconfigured(
                         f"the broker at {self.address} refuses the credentials of role {self._role!r}"
@@ -205,17 +206,29 @@ class BrokerConnection:
                     raise BrokerUnavailable(
                         f"no broker answers at {self.address} within {timeout:.1f} s: is it running?"
                     ) from error
+            except BaseException:  # cancelled: nobody else knows of its socket
+                await self._drop(client)
+                raise
             await asyncio.sleep(_RECONNECT_WAIT)
+
+    async def _use(self, client: QuickClient) -> None:
         if self._closed:  # meanwhile: whoever waits is told
             await close_client(client)
             return
         # We retry the first connection ourselves, for a clear error; from now on the client reconnects by itself.
         client.options.update(allow_reconnect=True, max_reconnect_attempts=-1)
-        self._client = client
-        self._prefix = client.new_inbox() + "."
-        answers = await client.subscribe(f"{self._prefix}*", cb=self._on_answer)
+        prefix = client.new_inbox() + "."
+        answers = await client.subscribe(f"{prefix}*", cb=self._on_answer)
         client.hand_over_answers(answers, self._on_plain_answer)
+        self._client, self._prefix = client, prefix
         self._usable.set()
+        _outage(self.address).over(id(self), address=self.address)
+
+    async def _drop(self, client: QuickClient) -> None:
+        """Close a client that did not come to be used; a connection that was never there is not a lost one."""
+        await close_client(client)
+        if not self._prefix:
+            _outage(self.address).forgotten(id(self))
 
     async def _try(self, client: Client) -> None:
         credentials = self._access.credentials(self._role)

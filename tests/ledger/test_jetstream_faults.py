@@ -16,7 +16,7 @@ import pytest
 
 from kledger.contract.errors import BrokerMisconfigured, BrokerUnavailable, LogGap
 from ledger.broker.access import LEDGER_STREAM, BrokerAccess
-from ledger.broker.connection import BrokerConnection
+from ledger.broker.connection import BrokerConnection, _outage
 from ledger.broker.nats_parser import Raw
 from ledger.broker.server import EmbeddedServer
 from ledger.broker.stream_setup import created, ensure_stream, stream_config
@@ -395,3 +395,38 @@ async def test_a_connection_that_is_closed_while_it_is_opened_again_stays_closed
     with pytest.raises(BrokerUnavailable, match="is closed"):
         await opening
     assert connection.client.is_closed
+
+
+INFO = b'INFO {"server_id":"S","version":"2.12.0","proto":1,"headers":true,"max_payload":1048576}\r\n'
+
+
+@pytest.mark.parametrize("says", [b"", INFO], ids=["before a word", "before it is let in"])
+@pytest.mark.parametrize("ends", ["cancelled", "too late"])
+async def test_a_connection_that_is_given_up_as_it_opens_leaves_no_socket(says: bytes, ends: str) -> None:
+    closed = asyncio.Event()
+    came = asyncio.Event()
+
+    async def silent(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(says)
+        if says:
+            await reader.readline()
+        came.set()
+        with contextlib.suppress(ConnectionError):
+            while await reader.read(1024):
+                pass
+        writer.close()
+        closed.set()
+
+    async with await asyncio.start_server(silent, "127.0.0.1", 0) as server:
+        host, port = server.sockets[0].getsockname()
+        access = BrokerAccess.from_url(f"nats://{host}:{port}")
+        opening = asyncio.create_task(BrokerConnection.open(access, "node", timeout=0.3 if ends == "too late" else 60))
+        async with asyncio.timeout(PATIENCE):
+            await came.wait()
+            if ends == "cancelled":
+                opening.cancel()
+            with pytest.raises((asyncio.CancelledError, BrokerUnavailable)) as kept:
+                await opening
+            await closed.wait()  # while the task, and all that it has, is still there
+        assert kept.value.__traceback__ is not None
+    assert not _outage(access.url)._in_trouble, "a connection that never was is not a lost one"
