@@ -28,6 +28,10 @@ log = structlog.get_logger(__name__)
 _ROOT = Path(__file__).parents[2]
 START_SECONDS = 60.0
 _END_SECONDS = 30.0
+SILENT_SECONDS, SILENT_AT_LENGTH_SECONDS = 60.0, 1800.0
+"""What answers nothing for so long, though it was asked, hangs; the second where it was asked for long work."""
+_LOOK_SECONDS = 1.0
+_AT_LENGTH = frozenset({"embed", "digest", "optimize", "flush", "clear", "close"})
 _STDERR_LINES = 20
 _READ_AT_ONCE = 1 << 16
 _BUS_ERROR = ", a bus error: its disk is full"  # writing to a memory-mapped file on a full disk raises SIGBUS
@@ -85,9 +89,13 @@ class VectorClient:
         self._process = process
         self._ids = itertools.count(1)
         self._waiting: dict[int, asyncio.Future[Any]] = {}
+        self._asked: dict[int, str] = {}
+        self._silent = 0.0
+        self._hung_for = 0.0
         self._stderr_lines: deque[str] = deque(maxlen=_STDERR_LINES)
         self._reading = asyncio.create_task(self._read_answers(), name="vector-process-listen")
         self._reading_stderr = asyncio.create_task(self._read_stderr(), name="vector-process-stderr")
+        self._watching = asyncio.create_task(self._watch(), name="vector-process-silence")
         self.vector_weight = 0.0
 
     @classmethod
@@ -219,6 +227,7 @@ class VectorClient:
             raise self._gone()
         answer: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
         self._waiting[number] = answer
+        self._asked[number] = str(frame.get("do", "close"))  # settings are no request, and have a limit of their own
         try:
             self._process.stdin.write(pack(frame))
             await self._process.stdin.drain()
@@ -229,11 +238,29 @@ class VectorClient:
             raise self._gone() from None
         finally:
             self._waiting.pop(number, None)
+            self._asked.pop(number, None)
+
+    async def _watch(self) -> None:
+        """Kill a process that hangs, as one that is stopped or waits for its disk: whoever waits is told it has gone.
+
+        What counts are looks, not a clock: a node that was itself stopped meanwhile has not read the answers yet.
+        """
+        while self.running:
+            await asyncio.sleep(_LOOK_SECONDS)
+            self._silent = self._silent + _LOOK_SECONDS if self._asked else 0.0
+            at_length = not _AT_LENGTH.isdisjoint(self._asked.values())
+            if self._silent >= (SILENT_AT_LENGTH_SECONDS if at_length else SILENT_SECONDS):
+                log.error("the vector process hangs and is killed", asked=sorted(set(self._asked.values())))
+                self._hung_for = self._silent
+                with contextlib.suppress(ProcessLookupError):
+                    self._process.kill()
+                return
 
     async def _read_answers(self) -> None:
         stream, unpacked = self._process.stdout, Unpacked()
         try:
             while stream is not None and (data := await stream.read(_READ_AT_ONCE)):
+                self._silent = 0.0
                 for frame in unpacked.more(data):
                     self._take(frame)
         finally:
@@ -272,9 +299,15 @@ class VectorClient:
         except TimeoutError:
             self._process.kill()
             await self._process.wait()
-        await asyncio.gather(self._reading, self._reading_stderr, return_exceptions=True)
+        self._watching.cancel()
+        await asyncio.gather(self._reading, self._reading_stderr, self._watching, return_exceptions=True)
 
     def _gone(self) -> VectorProcessGone:
+        if self._hung_for:
+            return VectorProcessGone(
+                f"the vector process {self._process.pid} answered nothing for {self._hung_for:g} s and was killed; "
+                "start it again and feed it from its checkpoint"
+            )
         stderr = "\n".join(self._stderr_lines)
         return VectorProcessGone(
             f"the vector process {self._process.pid} has ended (exit code {self._process.returncode}"

@@ -27,6 +27,7 @@ from projections.vectors.store.directories import read_checkpoint
 from projections.vectors.store.edge import EdgeStore
 from projections.vectors.wire import Change, Close, EmbeddingModel, Erase, KeptAt, Settings, Store, pack
 from tests.openai_server import embedding_endpoint
+from tests.patience import PATIENCE, comes_true
 from tests.processes.started import ROOT
 from tests.search.hits import hits
 
@@ -223,6 +224,53 @@ async def test_a_process_that_hangs_is_killed_when_it_is_closed(
     os.kill(client.pid, signal.SIGSTOP)
     await client.close()
     assert await client.wait() == -signal.SIGKILL
+
+
+ASKED = {
+    "index": lambda client: client.index([a_tool("late", "archive", 1)], after=0, checkpoint=1),
+    "examine": lambda client: client.examine([a_tool("late", "archive", 1)], searched=1),
+    "erase": lambda client: client.erase(["late"]),
+    "status": lambda client: client.status(),
+    "awaiting": lambda client: client.awaiting(1),
+    "embeddings": lambda client: client.embeddings(),
+    "embed": lambda client: client.embed([("late", 1, "task", "content")]),
+    "flush": lambda client: client.flush(),
+    "clear": lambda client: client.clear(),
+    "optimize": lambda client: client.optimize(),
+    "digest": lambda client: client.digest(),
+    "search": lambda client: hits(client, "git", PUBLIC),
+}
+
+
+@pytest.mark.parametrize("verb", ASKED)
+async def test_a_process_that_hangs_holds_nobody_for_ever_whatever_it_was_asked(
+    client: VectorClient, monkeypatch: pytest.MonkeyPatch, verb: str
+) -> None:
+    monkeypatch.setattr(client_module, "_LOOK_SECONDS", 0.02)
+    monkeypatch.setattr(client_module, "SILENT_SECONDS", 0.1)
+    monkeypatch.setattr(client_module, "SILENT_AT_LENGTH_SECONDS", 0.2)
+    os.kill(client.pid, signal.SIGSTOP)
+    async with asyncio.timeout(PATIENCE):
+        with pytest.raises(VectorProcessGone, match="answered nothing for"):
+            await ASKED[verb](client)
+        assert await client.wait() == -signal.SIGKILL
+    assert not client.running
+
+
+async def test_work_at_length_is_no_hanging_nor_is_silence_where_nothing_was_asked(
+    client: VectorClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(client_module, "_LOOK_SECONDS", 0.01)
+    monkeypatch.setattr(client_module, "SILENT_SECONDS", 0.05)
+    os.kill(client.pid, signal.SIGSTOP)
+    asleep = asyncio.create_task(client.digest())
+    also = asyncio.create_task(client.status())  # waits behind the digest
+    await comes_true(lambda: client._silent > 0.5)
+    monkeypatch.setattr(client_module, "SILENT_SECONDS", 60.0)
+    os.kill(client.pid, signal.SIGCONT)
+    await asleep
+    assert (await also)["applied"] == 0
+    await comes_true(lambda: client._silent == 0)
 
 
 async def test_a_process_that_says_more_in_a_line_than_is_kept_goes_on(tmp_path: Path) -> None:
