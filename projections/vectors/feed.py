@@ -24,7 +24,7 @@ from projections.vectors.canary import Canary
 from projections.vectors.changes import changes_after
 from projections.vectors.client import Answer, VectorClient
 from projections.vectors.embedding.hashed import DIMENSIONS, MODEL
-from projections.vectors.errors import VectorProcessGone
+from projections.vectors.errors import VectorProcessGone, VectorStoreFailed
 from projections.vectors.store.directories import model_slug, read_checkpoint, replace_file
 from projections.vectors.store.port import SearchOptions
 from projections.vectors.wire import Paths, Settings, Store
@@ -117,13 +117,22 @@ class VectorFeed:
     def begin_within(self, head: int) -> None:
         """Begin to start the process for a log that ends at `head`.
 
-        Vectors that go beyond it are made anew: what comes at their positions would be taken for applied.
+        Vectors that go beyond it are made anew: what comes at their positions would be taken for applied. So are those
+        that do not say how far they go.
         """
-        if (applied := _loaded_before(self._settings)) > head:
-            log.warning("the vectors go beyond the log and are made anew", applied=applied, head=head)
-            self.will_begin_anew()  # also where this start is cut
-            shutil.rmtree(_folder(self._settings))
+        try:
+            applied = _loaded_before(self._settings)
+        except VectorStoreFailed as error:
+            self._discard(reason=error.message)
+        else:
+            if applied > head:
+                self._discard(reason="they go beyond the log", applied=applied, head=head)
         self.begin()
+
+    def _discard(self, **about: object) -> None:
+        log.warning("the vectors are made anew", **about)
+        self.will_begin_anew()  # also where this start is cut
+        shutil.rmtree(_folder(self._settings))
 
     def begin(self) -> None:
         """Begin to start the process; `start` waits for it."""

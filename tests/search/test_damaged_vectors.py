@@ -112,6 +112,23 @@ def test_vectors_that_go_beyond_the_log_are_made_anew_at_the_start(tmp_path: Pat
         assert result_of(ledger, "verify")["equal"]
 
 
+NO_POSITION = {"nothing": b"", "zeros": b"\0\0", "a word": b"soon", "a long number": b"9" * 10_000}
+
+
+@pytest.mark.parametrize("holds", [*NO_POSITION, "a directory"])
+def test_vectors_that_do_not_say_how_far_they_go_are_made_anew_at_the_start(holds: str, tmp_path: Path) -> None:
+    with running(tmp_path / "node") as node:
+        saved(node)
+    (checkpoint,) = (tmp_path / "node" / "vectors").rglob("checkpoint")
+    checkpoint.unlink()
+    checkpoint.write_bytes(NO_POSITION[holds]) if holds in NO_POSITION else checkpoint.mkdir()
+    with running(tmp_path / "node") as node, node.client() as ledger:
+        until(lambda: found(node) == ITEMS, "all is found again")
+        assert "the vectors are made anew" in node.said()
+        assert str(checkpoint) in node.said()
+        assert result_of(ledger, "verify")["equal"]
+
+
 def test_zeroed_files_of_a_running_node_are_stated_and_mended(tmp_path: Path) -> None:
     with running(tmp_path / "node") as node, node.client() as ledger:
         saved(node)

@@ -28,6 +28,10 @@ shortens.
 """
 
 
+_MOST_DIGITS = 20
+"""Of a position, which has 64 bits; Python reads no number of more than some thousand digits."""
+
+
 def model_slug(model: str, dimensions: int, point_format: int = FORMAT) -> str:
     """A folder name for a model: readable, and different for different models and formats of points."""
     readable = re.sub(r"[^a-z0-9]+", "-", model.lower()).strip("-")[:40]
@@ -49,10 +53,13 @@ def discard_earlier(directory: Path, model: str, dimensions: int) -> None:
 def read_checkpoint(folder: Path) -> int:
     """The checkpoint in this model's folder, 0 when it has none. Raises VectorStoreFailed when it holds no position."""
     path = folder / "checkpoint"
-    if not path.exists():
+    try:
+        text = path.read_bytes().strip()
+    except FileNotFoundError:
         return 0
-    text = path.read_bytes()
-    if not text.strip().isdigit():
+    except OSError as error:
+        raise VectorStoreFailed(f"{path} cannot be read ({error}); delete {folder} to have it built anew") from error
+    if not text.isdigit() or len(text) > _MOST_DIGITS:
         raise VectorStoreFailed(f"{path} does not hold a position; delete {folder} to have it built anew")
     return int(text)
 
