@@ -70,7 +70,10 @@ class Relations(TypedDict):
 
 
 class Table(Answered):
-    """Rows of a query, each value as JSON has it; `truncated` when the node left some out."""
+    """Rows of a query, each value as JSON has it; `truncated` when the node left some out.
+
+    NULL is null; a number that is none is `"nan"`, `"inf"` or `"-inf"`, which a cast to DOUBLE reads.
+    """
 
     columns: list[str]
     types: list[str]

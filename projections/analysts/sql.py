@@ -15,7 +15,7 @@ import pyarrow as pa
 from kledger.contract.errors import IllegalQuery
 from ledger.event import JsonObject
 from projections.analysts.memory_watch import MIB, analyst_limits, watched
-from projections.fold_kit.plain_rows import rows_of
+from projections.analysts.told_rows import told_rows
 
 REFUSAL = "kledger_refusal"
 """The function of a prepared instance that returns why a statement may not run."""
@@ -32,7 +32,7 @@ def answer_to(connection: duckdb.DuckDBPyConnection, statement: str) -> JsonObje
     return {
         "columns": table.column_names,
         "types": [str(field.type) for field in table.schema],
-        "rows": rows_of(table),
+        "rows": told_rows(table),
         "truncated": False,
     }
 

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import duckdb
+import orjson
 import pytest
 
+from producers.operations.admin.table_files import FileForm, encoded
+from projections.analysts.told_rows import told_rows
 from projections.fold_kit.plain_rows import rows_of
 
 
@@ -38,6 +42,46 @@ def test_a_moment_beyond_the_calendar_is_told_as_text(said: str, value: Any) -> 
     )
     assert (plain if not said.startswith("MAP") else found) == value
     assert beside == 7
+
+
+@pytest.mark.parametrize(
+    ("said", "value"),
+    [
+        ("'nan'::DOUBLE", "nan"),
+        ("'inf'::DOUBLE", "inf"),
+        ("'-inf'::FLOAT", "-inf"),
+        ("0.5::DOUBLE", 0.5),
+        ("NULL::DOUBLE", None),
+        ("'nan'::VARCHAR", "nan"),
+        ("['nan'::DOUBLE, 1.5::DOUBLE, NULL]", ["nan", 1.5, None]),
+        ("{'a': ['inf'::DOUBLE], 'b': {'c': '-inf'::DOUBLE}}", {"a": ["inf"], "b": {"c": "-inf"}}),
+        ("MAP {'a': 'nan'::DOUBLE}", [["a", "nan"]]),
+        ("[{'at': 'infinity'::DATE, 'as': 'inf'::DOUBLE}]", [{"at": "infinity", "as": "inf"}]),
+    ],
+)
+def test_what_is_no_number_is_never_taken_for_null(said: str, value: Any) -> None:
+    ((found, beside),) = told_rows(duckdb.connect().execute(f"SELECT {said} AS a, 7 AS b").to_arrow_table())
+    assert (found, beside) == (value, 7)
+    assert orjson.loads(orjson.dumps(found)) == value, "it is the same as JSON"
+
+
+@pytest.mark.parametrize("form", FileForm)
+def test_every_file_form_tells_null_apart_from_what_is_no_number_and_from_an_empty_text(
+    form: FileForm, tmp_path: Path
+) -> None:
+    said = "SELECT * FROM (VALUES ('nan'::DOUBLE, ''), ('inf', 'a \"b\"'), ('-inf', 'c,d'), (NULL, NULL), (0.5, 'e'))"
+    arrow = duckdb.connect().execute(f"SELECT * FROM ({said} AS t(x, y))").to_arrow_table()
+    kinds = [str(field.type) for field in arrow.schema]
+    result: Any = {"columns": arrow.column_names, "types": kinds, "rows": told_rows(arrow)}
+    file = tmp_path / f"rows.{form.value}"
+    file.write_bytes(encoded(result, form))
+    if form is FileForm.JSON:
+        found = [tuple(row) for row in orjson.loads(file.read_bytes())["rows"]]
+        assert found == [("nan", ""), ("inf", 'a "b"'), ("-inf", "c,d"), (None, None), (0.5, "e")]
+        return
+    read = f"read_csv('{file}', allow_quoted_nulls = false)" if form is FileForm.CSV else f"'{file}'"
+    back = duckdb.connect().execute(f"SELECT x::DOUBLE::VARCHAR, y FROM {read}").fetchall()
+    assert back == [("nan", ""), ("inf", 'a "b"'), ("-inf", "c,d"), (None, None), ("0.5", "e")]
 
 
 def test_an_answer_without_rows_has_none() -> None:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import csv
 import io
 import json
+import re
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from kledger.answers.admin import Table
 
 
+_TO_QUOTE = re.compile(r'[",\r\n]')
 _NUMBERS = ("tinyint", "smallint", "int", "bigint", "hugeint", "u", "double", "float", "decimal")
 
 
@@ -40,20 +41,21 @@ def is_number(kind: str) -> bool:
 
 
 def _csv(result: Table) -> bytes:
-    text = io.StringIO()
-    rows = csv.writer(text, lineterminator="\n")
-    rows.writerow(result["columns"])
-    rows.writerows([_cell(value) for value in row] for row in result["rows"])
-    return text.getvalue().encode()
+    """RFC 4180 with newlines of this kind; NULL is an empty field, an empty text is `""`."""
+    lines = [result["columns"], *result["rows"]]
+    return "".join(f"{','.join(map(_cell, line))}\n" for line in lines).encode()
 
 
-def _cell(value: Any) -> Any:
-    """One CSV cell: lists and objects are JSON, NULL is empty."""
+def _cell(value: Any) -> str:
+    """One CSV cell: lists and objects are JSON."""
+    if value is None:
+        return ""
     if isinstance(value, list | dict):
-        return json.dumps(value, ensure_ascii=False)
-    if isinstance(value, bool):
-        return str(value).lower()
-    return value
+        value = json.dumps(value, ensure_ascii=False)
+    elif isinstance(value, bool):
+        value = str(value).lower()
+    text = str(value)
+    return text if text and not _TO_QUOTE.search(text) else '"{}"'.format(text.replace('"', '""'))
 
 
 def _parquet(result: Table) -> bytes:
@@ -83,6 +85,8 @@ def _array(values: list[Any], kind: str) -> Any:
         target = pa.type_for_alias(kind)
         if pa.types.is_binary(target) or pa.types.is_interval(target):
             return as_text
+        if pa.types.is_floating(target):  # `nan` and `inf` are text in JSON
+            return pa.array([None if value is None else float(value) for value in values], target)
         return as_text.cast(target) if pa.types.is_temporal(target) else pa.array(values, target)
     except (pa.ArrowException, TypeError, ValueError, OverflowError):
         return as_text
