@@ -7,7 +7,7 @@ import contextlib
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import datetime
 
 from prometheus_client.registry import Collector
 
@@ -198,24 +198,31 @@ async def position_as_of(desk: Desk, as_of: int | datetime, freshness: Freshness
     if isinstance(as_of, datetime):
         return await _position_at(desk, as_of, freshness)
     if as_of > desk.view.position:
-        head = await desk.ledger.head()
-        if as_of > head.position:
-            raise InvalidPayload(
-                f"as_of {as_of} is beyond the head of the log, which is {head.position}: ask for an earlier one",
-                errors=[{"field": "as_of", "reason": f"the head is {head.position}"}],
-            )
+        await require_come(desk, as_of, "as_of")
         await desk.view.wait_for(as_of, freshness.wait)
     return as_of
 
 
-async def _position_at(desk: Desk, moment: datetime, freshness: Freshness) -> int:
-    if moment > datetime.now(UTC):
-        head = await desk.ledger.head()
+async def require_come(desk: Desk, then: int | datetime, field: str) -> None:
+    """Raise InvalidPayload for a position beyond the head of the log, or a time in the future, of nodes and log."""
+    head = await desk.ledger.head()
+    if isinstance(then, datetime):
+        if then > utc_now() and then.timestamp() * 1e9 > head.stored_ns:  # a clock may have gone backwards
+            raise InvalidPayload(
+                f"{field} {then.isoformat()} is yet to come; the head of the log is {head.position}: "
+                f"leave {field} out to ask for the present",
+                errors=[{"field": field, "reason": "is in the future"}],
+            )
+    elif then > head.position:
         raise InvalidPayload(
-            f"as_of {moment.isoformat()} is yet to come; the head of the log is {head.position}: "
-            "leave as_of out to ask for the present",
-            errors=[{"field": "as_of", "reason": "is in the future"}],
+            f"{field} {then} is beyond the head of the log, which is {head.position}: ask for an earlier one",
+            errors=[{"field": field, "reason": f"the head is {head.position}"}],
         )
+
+
+async def _position_at(desk: Desk, moment: datetime, freshness: Freshness) -> int:
+    if moment > utc_now():
+        await require_come(desk, moment, "as_of")
     position, behind = await desk.view.ask(lineage.position_at, moment)
     if behind:  # no folded event is later than the moment: events before it may not be folded yet
         head = await desk.ledger.head()

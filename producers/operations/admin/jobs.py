@@ -14,7 +14,7 @@ from kledger.contract.words import StartableJob
 from ledger.backup.address import is_in_store
 from ledger.event import JsonObject
 from ledger.privacy.personal import NOBODY, require_person
-from producers.operations.desk import ANY, Desk, Freshness, reach_recalls
+from producers.operations.desk import ANY, Desk, Freshness, reach_recalls, require_come
 from producers.operations.ports import Job
 from projections.analysts.columns import documented
 
@@ -48,12 +48,14 @@ async def start(
     subject: str = "",
     from_log: bool = False,
 ) -> Job:
-    """Start a job; `job` reports its progress. Raises NotOwner, InvalidPayload."""
+    """Start a job; `job` reports its progress. Raises NotOwner, InvalidPayload, BrokerUnavailable."""
     require_operator(caller)
     if kind == "forget":
         require_person(subject)
     if kind == "replay" or (kind == "backup" and not is_in_store(into)):
         _require_absolute(into)
+    if to is not None:
+        await require_come(desk, to, "to")
     return await desk.admin.start(kind, to=to, into=into, subject=subject, by=NOBODY, from_log=from_log)
 
 
