@@ -2,33 +2,60 @@
 
 The vault never has fewer than before, as a key that is destroyed leaves its tombstone there. So a vault with fewer has
 lost some, as of a damaged disk. Nothing else tells that in time: whoever speaks next gets another key, and the words
-that the lost one sealed are read from the views, until these are folded anew.
+that the lost one sealed are read from the views, until these are folded anew. How many are lost is kept as well: what
+comes later makes the vault grow, and brings none of them back.
 """
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import NamedTuple
 
 from ledger.broker.server_config import write_private
 
 _FILE = "vault-records"
+_MOST_DIGITS = 20
 
 
-def known_records(keys: Path) -> int:
-    """How many were counted last, as the file in this directory has it; 0 where it is not there, or says nothing."""
+class Known(NamedTuple):
+    """How many records there were at the last count, and how many of those of before are lost."""
+
+    records: int = 0
+    lost: int = 0
+
+
+def known_records(keys: Path) -> Known:
+    """What was counted last, as the file in this directory has it; nothing where it is not there, or cannot be read."""
     try:
-        text = (keys / _FILE).read_bytes().strip()
-    except FileNotFoundError:
-        return 0
-    return int(text) if text.isdigit() else 0
+        words = (keys / _FILE).read_bytes().split()
+    except OSError:
+        return Known()
+    numbers = [int(each) for each in words if each.isdigit() and len(each) <= _MOST_DIGITS]
+    return Known(*numbers) if numbers and len(numbers) == len(words) <= len(Known._fields) else Known()
 
 
-def keep_known(keys: Path, count: int) -> None:
-    """Keep a count that is above the one that is kept. Raises OSError."""
-    if count > known_records(keys):
-        write_private(keys / _FILE, b"%d\n" % count)
+def found_records(keys: Path, found: int) -> Known:
+    """What is known once so many were found at a start."""
+    records, lost = known_records(keys)
+    return Known(found, lost + max(0, records - found))
 
 
-def forget_known(keys: Path) -> None:
-    """Count anew at the next start: what was lost was brought back, as far as there is any of it. Raises OSError."""
-    (keys / _FILE).unlink(missing_ok=True)
+def keep_known(keys: Path, known: Known) -> None:
+    """Keep a count, unless there were more before and none is lost since. Raises OSError."""
+    before = known_records(keys)
+    if known.lost != before.lost or known.records > before.records:
+        write_private(keys / _FILE, b"%d %d\n" % known)
+
+
+def brought_back(keys: Path, records: int) -> int:
+    """Keep that so many of those that were lost are there again; how many are still lost. Raises OSError.
+
+    Where none is, the next start counts anew.
+    """
+    known = known_records(keys)
+    left = max(0, known.lost - records)
+    if left:
+        keep_known(keys, Known(known.records + records, left))
+    else:
+        (keys / _FILE).unlink(missing_ok=True)
+    return left

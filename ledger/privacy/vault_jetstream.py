@@ -99,7 +99,7 @@ class JetStreamVault:
         self._master = master
         self._limit = asyncio.Semaphore(_CONCURRENCY)
         self.found = 0
-        """How many records there were as it was opened."""
+        """How many records there were as it was opened, with the fingerprint that it then has."""
 
     @classmethod
     async def open(cls, access: BrokerAccess, master: bytes, *, name: str = "kledger-vault") -> JetStreamVault:
@@ -110,8 +110,8 @@ class JetStreamVault:
         connection = await BrokerConnection.open(access, "node", name=name)
         vault = cls(connection, master)
         try:
-            vault.found = await vault.count()
             await vault._check_master()
+            vault.found = await vault.count()
         except BaseException:
             await connection.close()
             raise

@@ -227,7 +227,7 @@ def repair(
     """Bring back what the stream lost or what was changed in it, and lost keys of persons, from a backup.
 
     The whole log is written to a new backup and read back before the stream is touched. Refuses when the stream lost
-    events that came after the backup. Exits with 1 where the vault has other keys than the backup.
+    events that came after the backup. Exits with 1 where the vault has other keys than the backup, or still lacks some.
 
     Example: kledger repair --from /backups/ledger --data ./.kledger
     """
@@ -259,12 +259,13 @@ def repair(
             ),
         )
     proof = repaired.restored
-    if not repaired.other_keys:
-        _vault_is_intact(data)
+    lost = 0 if repaired.other_keys else _vault_mended(data, repaired.keys)
     keys = [
         *([("keys", f"{counted(repaired.keys, 'record')} came back into the vault")] if repaired.keys else []),
         *([("other keys", _of_other_keys(repaired.other_keys))] if repaired.other_keys else []),
+        *([("still lost", _of_lost(lost))] if lost else []),
     ]
+    whole = not repaired.other_keys and not lost
     if proof is None:
         if not keys:
             return Answer(
@@ -272,7 +273,7 @@ def repair(
             )
         ask = ["Start the node, and run kledger rebuild: what was refused without these keys counts then."]
         told = Group(facts(*keys), *(ask if repaired.keys else []))
-        return Answer(asdict(repaired), told, ok=not repaired.other_keys)
+        return Answer(asdict(repaired), told, ok=whole)
     _is_intact(data, "log")
     lines = facts(
         *keys,
@@ -286,7 +287,7 @@ def repair(
         ("kept in", repaired.kept_in),
     )
     told = Group(lines, "Start the node, and see with kledger verify that its views agree.")
-    return Answer(asdict(repaired), told, ok=not repaired.other_keys)
+    return Answer(asdict(repaired), told, ok=whole)
 
 
 def _of_other_keys(names: str) -> str:
@@ -305,15 +306,28 @@ def _is_intact(data: Path | None, part: Part) -> None:
         is_intact(NotaryFiles.of(data), part)
 
 
-def _vault_is_intact(data: Path | None) -> None:
-    """The same of the vault, whose records the next start counts anew."""
+def _vault_mended(data: Path | None, records: int) -> int:
+    """The same of the vault, into which so many records came back; how many it still lacks."""
+    from ledger.integrity.found import missing_from_vault, remember
     from ledger.integrity.notary_start import NotaryFiles
-    from ledger.privacy.known_records import forget_known
+    from ledger.privacy.known_records import brought_back
 
     _is_intact(data, "keys")
-    _is_intact(data, "vault")
-    if data is not None:
-        forget_known(NotaryFiles.of(data).keys)
+    if data is None:
+        return 0
+    files = NotaryFiles.of(data)
+    if lost := brought_back(files.keys, records):
+        remember(files, missing_from_vault("start", lost))
+    else:
+        _is_intact(data, "vault")
+    return lost
+
+
+def _of_lost(records: int) -> str:
+    return (
+        f"{counted(records, 'record')} of the vault, which this backup does not have: repair from another one; where "
+        "none has them, remove keys/vault-records and chain/found.json, and the node says it no more"
+    )
 
 
 def _signed(signed: dict[str, Any] | None) -> str:

@@ -8,21 +8,25 @@ from pathlib import Path
 
 from kledger.contract.errors import LedgerError
 from ledger.integrity.found import missing_from_vault
-from ledger.privacy.known_records import keep_known, known_records
+from ledger.privacy.known_records import Known, found_records, keep_known
 from ledger.privacy.vault_jetstream import JetStreamVault
 from producers.node.integrity import Integrity
 
 
 async def count_records(vault: JetStreamVault, integrity: Integrity, stack: AsyncExitStack) -> None:
-    """Compare how many records the start found with how many are known; keep how many there are, at the stop too."""
+    """Compare how many records the start found with how many are known; keep how many there are, at the stop too.
+
+    A loss stays told, as large as it was: whoever got another key since has not got the lost one back.
+    """
     keys = integrity.notary.files.keys
-    lost = known_records(keys) - vault.found
-    if lost > 0:
-        integrity.note("vault", missing_from_vault("start", lost))
-    await _keep(vault, keys)
-    stack.push_async_callback(_keep, vault, keys)
+    known = found_records(keys, vault.found)
+    if known.lost:
+        integrity.note("vault", missing_from_vault("start", known.lost))
+    with contextlib.suppress(OSError):  # then the count before stays
+        keep_known(keys, known)
+    stack.push_async_callback(_keep, vault, keys, known.lost)
 
 
-async def _keep(vault: JetStreamVault, keys: Path) -> None:
-    with contextlib.suppress(LedgerError, OSError):  # then the count before stays
-        keep_known(keys, await vault.count())
+async def _keep(vault: JetStreamVault, keys: Path, lost: int) -> None:
+    with contextlib.suppress(LedgerError, OSError):
+        keep_known(keys, Known(await vault.count(), lost))

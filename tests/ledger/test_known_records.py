@@ -1,0 +1,42 @@
+"""How many records a vault had, and how many it has lost, stays known until they are back."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from ledger.privacy.known_records import Known, brought_back, found_records, keep_known, known_records
+
+
+def started(keys: Path, found: int) -> int:
+    """What a start says is lost that finds so many records."""
+    known = found_records(keys, found)
+    keep_known(keys, known)
+    return known.lost
+
+
+def test_a_loss_is_told_as_large_as_it_was_however_much_comes_later(tmp_path: Path) -> None:
+    assert started(tmp_path, 100) == 0
+    assert started(tmp_path, 90) == 10
+    assert started(tmp_path, 95) == 10, "five came, and none of them is back"
+    assert started(tmp_path, 200) == 10
+    assert started(tmp_path, 198) == 12, "another loss is added"
+    assert brought_back(tmp_path, 5) == 7
+    assert started(tmp_path, 203) == 7
+    assert brought_back(tmp_path, 7) == 0
+    assert started(tmp_path, 210) == 0
+
+
+def test_a_count_of_an_earlier_version_is_read(tmp_path: Path) -> None:
+    (tmp_path / "vault-records").write_bytes(b"7\n")
+    assert known_records(tmp_path) == Known(7, 0)
+    assert started(tmp_path, 5) == 2
+
+
+@pytest.mark.parametrize("holds", [b"", b"\0\0", b"many", b"1 2 3", b"9" * 5000, b"-1", b"7 x"])
+def test_a_count_that_cannot_be_read_is_none(tmp_path: Path, holds: bytes) -> None:
+    (tmp_path / "vault-records").write_bytes(holds)
+    assert known_records(tmp_path) == Known()
+    assert started(tmp_path, 5) == 0
+    assert started(tmp_path, 4) == 1
