@@ -128,8 +128,8 @@ async def _head_after(connection: BrokerConnection, stream: str, position: int) 
             raise LogGap(
                 f"the stream {stream} ends at position {last} and was to be read on after {position}: it was "
                 "cut, is an older copy, or is another one. Bring back from a backup what was cut (kledger repair), or "
-                "all of it into a new directory (kledger restore-backup); or, if this is the right one, stop the node, "
-                "remove its views and vectors directories, and start it again",
+                "all of it into a new directory (kledger restore-backup); or, if this is the right one, make its views "
+                "and vectors anew (kledger rebuild)",
                 first=last + 1,
                 last=position,
             )

@@ -57,7 +57,6 @@ def replaced(position: int, stream: str) -> LogReplaced:
     return LogReplaced(
         f"position {position} of {stream} holds another event than the one that was read there before: an older copy, "
         "or another stream, has taken its place. Nothing more is folded: bring the right one back (kledger "
-        "restore-backup); or, if this is the right one, stop the node, remove its views and vectors directories, and "
-        "start it again",
+        "restore-backup); or, if this is the right one, make its views and vectors anew (kledger rebuild)",
         position=position,
     )

@@ -10,6 +10,7 @@ from datetime import datetime
 from functools import partial
 from pathlib import Path
 
+from kledger.contract.errors import LedgerError, LogGap, LogReplaced
 from ledger.broker.access import BrokerAccess
 from ledger.broker.subprocess_job import Progress
 from ledger.event import JsonObject
@@ -20,6 +21,7 @@ from ledger.store.parked import Parked, ParkedEvents
 from producers.node.archiving import Archiving
 from producers.node.comparison import compared_with
 from producers.node.integrity import Integrity
+from projections.engine.same_log import check_same_log
 from projections.engine.view import Instance, View
 from projections.live.catch_up import catch_up
 from projections.live.files import discard, live_file, next_file, point_to
@@ -67,7 +69,8 @@ class Rebuilds:
 
     async def _rebuild(self, progress: Progress, release: int | None) -> JsonObject:
         async with self.beside, self._vectors_beside() as vectors:
-            async with self.fresh_view(progress, await self.decided(release)) as (fresh, rebuilt):
+            fresh_view = self.fresh_view(progress, await self.decided(release), of_any_log=True)
+            async with fresh_view as (fresh, rebuilt):
                 comparison = await compared_with(self.view.instance, fresh, rebuilt)
                 async with self.feed.turn:  # the vectors restart after the view has its file, not before
                     if not comparison["equal"]:  # the vectors were built from a view that differs from the log
@@ -118,11 +121,12 @@ class Rebuilds:
 
     @asynccontextmanager
     async def fresh_view(
-        self, progress: Progress, parked: Parked, *, from_log: bool = False
+        self, progress: Progress, parked: Parked, *, from_log: bool = False, of_any_log: bool = False
     ) -> AsyncIterator[tuple[Instance, Rebuilt]]:
         """A view folded from zero into its own file, at the position of the live view, which is paused meanwhile.
 
-        The file is removed unless the body serves it. The caller holds `beside`.
+        The file is removed unless the body serves it. The caller holds `beside`. Raises LogReplaced or LogGap where
+        the live view is of another log, or, with `of_any_log`, leaves it where it is: it would be of both logs then.
         """
         path = next_file(self.data / "views")
         days = self.files.recall_days
@@ -130,14 +134,26 @@ class Rebuilds:
         fresh = self.files.open(path)
         try:
             async with self.projector.paused():
-                if self.view.position < rebuilt.position:
-                    await catch_up(self.ledger, self.view, rebuilt.position, parked=await self.decided())
-                await catch_up(self.ledger, View(fresh), self.view.position, parked=parked)
+                another = await self._another_log()
+                if another is not None and not of_any_log:
+                    raise another
+                if another is None:
+                    if self.view.position < rebuilt.position:
+                        await catch_up(self.ledger, self.view, rebuilt.position, parked=await self.decided())
+                    await catch_up(self.ledger, View(fresh), self.view.position, parked=parked)
                 yield fresh, rebuilt
         finally:
             if self.view.instance is not fresh:
                 fresh.close()
                 discard(path)
+
+    async def _another_log(self) -> LedgerError | None:
+        """Why the live view is not of this log, which may end before it; None where it is."""
+        try:
+            await check_same_log(self.ledger, self.view)
+        except (LogGap, LogReplaced) as error:
+            return error
+        return None
 
     async def _in_own_process(
         self,

@@ -77,9 +77,12 @@ class Projector:
         view.gave_up = self._gave_up
 
     async def run(self) -> None:
-        """Fold until cancelled. A gap in the log, or another log, ends the folding; the node goes on serving reads."""
+        """Fold until cancelled. A gap in the log, or another log, stops the folding until the view is made anew;
+        the node goes on serving reads.
+        """
         pause = 0.05
         while True:
+            begun_with = self._view.instance
             try:
                 if self._given_up is self._view.instance:  # it could not be opened again; it would not answer either
                     raise duckdb.FatalException("the view's file was given up")
@@ -101,7 +104,9 @@ class Projector:
             except (LogGap, LogReplaced) as gap:
                 self.trouble = gap
                 log.error("folding stops: positions are missing or other ones", error=gap.message)
-                return
+                await self._until_made_anew(begun_with)
+                self.trouble, pause = None, 0.05
+                log.info("folding goes on with a view that was made anew", position=self._view.position)
             except Exception as error:  # any error is reported in the node's status, and retried
                 self.trouble = await self._recover(self._view.position, error)
                 if self.trouble is None:
@@ -109,6 +114,9 @@ class Projector:
                 self._outage.met(self.trouble.message, position=self._view.position, cause=repr(error)[:500])
                 await asyncio.sleep(pause)
                 pause = min(pause * 2, _LONGEST_PAUSE)
+
+    async def _until_made_anew(self, stopped: Instance) -> None:
+        await self._view.until(lambda: self._view.instance is not stopped)
 
     def _gave_up(self, instance: Instance, error: Exception) -> None:
         """Have the file opened again though no event comes: without an answer of the view nobody appends one."""

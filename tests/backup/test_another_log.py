@@ -23,8 +23,8 @@ from projections.engine.view import Instance, View
 from projections.live.projector import Projector
 from projections.live.view_file import LiveFiles
 from tests.conftest import saved
-from tests.journeys.running_node import running, until
-from tests.patience import PATIENCE
+from tests.journeys.running_node import RunningNode, caught_up, items, result_of, running, until
+from tests.patience import comes_true
 
 
 @asynccontextmanager
@@ -65,9 +65,13 @@ async def folded(ledger: JetStreamLedger, view: View, to: int) -> None:
 
 
 async def trouble_of(ledger: JetStreamLedger, view: View) -> LedgerError:
-    """What a projector says that begins on this log, and stops."""
+    """What a projector says that begins on this log, and folds nothing."""
     projector = Projector(ledger, view)
-    await asyncio.wait_for(projector.run(), PATIENCE)
+    task = asyncio.create_task(projector.run())
+    await comes_true(lambda: projector.trouble is not None)
+    task.cancel()
+    with contextlib.suppress(asyncio.CancelledError):
+        await task
     projector.close()
     assert projector.trouble is not None
     return projector.trouble
@@ -150,3 +154,48 @@ async def test_a_node_on_an_older_directory_that_grew_past_its_views_says_so_and
         assert (told["stream"]["head"], told["views"][0]["position"]) == (20, 15)
         assert client.sql("SELECT count(*) FROM events WHERE entity_id LIKE 'other-%'")["rows"] == [[0]]
         assert client.health()["status"] == "unhealthy"
+
+
+@pytest.fixture(scope="module")
+def nodes(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The data of two stopped nodes: `long` with 40 events, `short` with 10 others."""
+    folder = tmp_path_factory.mktemp("nodes")
+    for name, count in (("long", 40), ("short", 10)):
+        with running(folder / name) as node, node.client() as ledger:
+            ledger.save_many(items(count, name))
+            caught_up(ledger)
+    return folder
+
+
+def with_views_of(other: str, nodes: Path, own: str, data: Path) -> RunningNode:
+    shutil.copytree(nodes / own, data)
+    shutil.rmtree(data / "views")
+    shutil.copytree(nodes / other / "views", data / "views")
+    return running(data)
+
+
+@pytest.mark.parametrize(("own", "other"), [("long", "short"), ("short", "long")])
+def test_views_of_another_node_are_told_and_folded_on_once_they_are_made_anew(
+    own: str, other: str, nodes: Path, tmp_path: Path
+) -> None:
+    with with_views_of(other, nodes, own, tmp_path / "data") as node, node.client() as ledger:
+        until(lambda: any("stands still" in reason for reason in ledger.status()["reasons"]), "the node says so")
+        assert any("kledger rebuild" in reason for reason in ledger.status()["reasons"])
+        assert result_of(ledger, "rebuild")["swapped"]
+        saved_after = ledger.save("Go on", "without a restart", ["tool"], scopes=["public"])
+        assert ledger.get(saved_after["id"])["content"] == "without a restart"
+        caught_up(ledger)
+        until(lambda: ledger.status()["healthy"], "the node is well", instead=ledger.status()["reasons"])
+        assert result_of(ledger, "verify")["equal"]
+
+
+def test_a_comparison_never_folds_a_log_into_the_views_of_another(nodes: Path, tmp_path: Path) -> None:
+    """They would be of both from then on, and the next start could not tell."""
+    data = tmp_path / "data"
+    with with_views_of("short", nodes, "long", data) as node, node.client() as ledger:
+        with pytest.raises(LedgerError) as told:
+            result_of(ledger, "verify")
+        assert told.value.code == "log_replaced"
+        assert ledger.status()["views"][0]["position"] == 10
+    with running(data) as node, node.client() as ledger:
+        until(lambda: any("stands still" in reason for reason in ledger.status()["reasons"]), "it is still told")

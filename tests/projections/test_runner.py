@@ -27,6 +27,7 @@ from projections.live import decoded_ahead
 from projections.live import projector as runner
 from projections.live.catch_up import catch_up
 from projections.live.projector import Projector
+from tests.patience import comes_true
 from tests.projections.histories import new_view, rows, saved, state, stored, view_of
 
 
@@ -86,8 +87,8 @@ async def test_missing_positions_stop_the_folding_and_not_the_reading() -> None:
     log = stored([saved("k1"), saved("k2"), saved("k3")])
     ledger = Interrupted([[log[0]], [log[2]]])
     async with projecting(ledger) as (view, projector, task):
-        await task
-        assert isinstance(projector.trouble, LogGap)
+        await comes_true(lambda: isinstance(projector.trouble, LogGap))
+        assert not task.done(), "it waits for a view that is made anew"
         assert await view.ask(items) == ["k1"]
 
 
