@@ -21,7 +21,8 @@ DESCRIPTION = (
     "Who asks says so in the X-Ledger headers (percent-encoded); with none it is the operator of the node. "
     "A node with tokens asks for `Authorization: Bearer` everywhere but at /health; the headers then choose among "
     "what the token is bound to. "
-    "Errors are `{error: {code, message, details}}` with stable codes."
+    "Errors are `{error: {code, message, details}}` with stable codes. "
+    "HEAD is answered as GET, without the body: what a GET records is recorded."
 )
 LICENSE = {"name": "Apache-2.0", "identifier": "Apache-2.0"}
 SERVERS = [

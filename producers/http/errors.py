@@ -15,6 +15,7 @@ from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 from starlette.responses import Response
+from starlette.routing import Match
 
 from kledger.contract.errors import LedgerError, ServiceFailed, ViewBehind
 from producers.http.answers import Json
@@ -157,9 +158,18 @@ async def _http(request: Request, error: Exception) -> Response:
         return answer(UnknownRoute(f"there is no {request.url.path}: /openapi.json lists what there is"))
     if error.status_code == 405:
         response = answer(MethodNotAllowed(f"{request.url.path} does not take {request.method}"))
-        response.headers.update(error.headers or {})
+        response.headers["Allow"] = ", ".join(sorted(_taken(request)))
         return response
     return failed(error, f"{request.method} {request.url.path}")
+
+
+def _taken(request: Request) -> set[str]:
+    """The methods that the path takes: the framework tells those of one route alone, and not HEAD, which is a GET."""
+    methods: set[str] = set()
+    for route in request.app.routes:
+        if route.matches(request.scope)[0] is Match.PARTIAL:
+            methods |= route.methods
+    return methods | {"HEAD"} if "GET" in methods else methods
 
 
 def install(app: FastAPI) -> None:

@@ -1,4 +1,7 @@
-"""The guard around every route: a request is let in, measured, and never left unanswered."""
+"""The guard around every route: a request is let in, measured, and never left unanswered.
+
+HEAD is answered as GET: the server leaves the body out. Pages for people do so themselves, as one of them never ends.
+"""
 
 from __future__ import annotations
 
@@ -14,6 +17,7 @@ from producers.http.admission import Admission
 from producers.http.bodies import header_of
 from producers.http.metrics import Metrics
 from producers.http.routes.direct import Direct
+from producers.web.addresses import is_page
 
 _NO_ROUTE = "none"
 
@@ -34,6 +38,7 @@ class Guard:
         # Matched as it was sent: %2F in an id is no path separator, and the route decodes it.
         scope["path"] = scope["raw_path"].decode("latin-1").partition("?")[0]
         began = time.perf_counter()
+        asked_with = scope["method"]
         status = 0
         hung_up = False
 
@@ -49,9 +54,11 @@ class Guard:
                 status = errors.HUNG_UP if hung_up else message["status"]
             await send(message)
 
-        with tracing.door(scope["method"], _traceparent(scope)) as span:
+        with tracing.door(asked_with, _traceparent(scope)) as span:
             try:
                 self.admission.let_in(scope)
+                if asked_with == "HEAD" and not is_page(scope["path"]):
+                    scope = {**scope, "method": "GET"}  # another one: the server looks at its own
                 found = self.app
                 for direct in self.direct:
                     if direct.takes(scope):
@@ -66,10 +73,10 @@ class Guard:
                 if hung_up:  # there is nobody to answer, and nothing of the node's that failed
                     status = errors.HUNG_UP
                     return
-                await errors.failed(error, f"{scope['method']} {scope['path']}")(scope, receive, answer)
+                await errors.failed(error, f"{asked_with} {scope['path']}")(scope, receive, answer)
             finally:
                 route = getattr(scope.get("route"), "path", _NO_ROUTE)
-                method = scope["method"] if route != _NO_ROUTE else ""
+                method = asked_with if route != _NO_ROUTE else ""
                 self.metrics.answered(method, route, str(status), time.perf_counter() - began)
                 tracing.answered(span, f"{method} {route}", status)
 

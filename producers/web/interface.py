@@ -79,7 +79,7 @@ class WebInterface:
         if found is None:
             return page(visit, "missing.html", 404)
         if visit.signed_in is None and not found.open:
-            if request.method == "GET":
+            if request.method in ("GET", "HEAD"):
                 return RedirectResponse(f"{HOME}/sign-in?next={quote(visit.address, safe='')}", 303, headers=OF_A_PAGE)
             if _of_our_page(request):
                 visit.form = await _form_of(request)  # shown again, and nothing else
