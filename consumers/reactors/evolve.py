@@ -12,6 +12,7 @@ from consumers.model import Answer
 from consumers.prompting import prompt
 from consumers.reactors.subscription import Request
 from consumers.reactors.work import ProcessState, Work
+from kledger.contract.bounds import is_blank
 from kledger.contract.errors import Erased, IllegalState, LedgerError, ModelFailed, NotOwner, VersionConflict
 from ledger.event import JsonObject, NewEvent
 from ledger.events.evolution import EvolutionFailed, EvolutionProposed, EvolutionStarted
@@ -89,7 +90,7 @@ class Evolving:
 
     def _proposed(self, state: ProcessState, answer: Answer[Rewritten]) -> NewEvent:
         rewritten = answer.value
-        if not rewritten.content.strip():
+        if is_blank(rewritten.content):
             raise ModelFailed("the model rewrote the item as nothing: ask again, with other feedback")
         fact = EvolutionProposed(
             item_id=state.process.requested["item_id"],

@@ -12,7 +12,7 @@ from typing import Literal, get_args
 from pydantic import BaseModel, ConfigDict
 
 from consumers.reactors.work import NAMESPACE, ProcessState, Work
-from kledger.contract.bounds import MOST_REASON
+from kledger.contract.bounds import MOST_REASON, is_blank
 from kledger.contract.knowledge import Case, Source
 from kledger.contract.memory import Memory
 from kledger.contract.scopes import PUBLIC
@@ -115,7 +115,7 @@ def usable_findings(answer: Findings, requested: JsonObject) -> list[Finding]:
     personal = requested["owner"].startswith("user:")
     findings = []
     for finding in answer.items[:MOST_FINDINGS]:
-        if not finding.content.strip() or (finding.type == PROFILE and not personal):
+        if is_blank(finding.content) or (finding.type == PROFILE and not personal):
             continue
         if finding.type in _PASSING and _session(requested) is None:
             continue

@@ -18,6 +18,7 @@ from consumers.prompting import prompt
 from consumers.reactors.merging import Merging
 from consumers.reactors.subscription import Request
 from consumers.reactors.work import ProcessState, Work
+from kledger.contract.bounds import is_blank
 from kledger.contract.errors import LedgerError, ModelFailed, ModelRefused, NotAvailable, NotOwner, VersionConflict
 from ledger.event import Fact
 from ledger.events.slim import Similar, SlimApplied, SlimFailed, SlimProposed, SlimReported, SlimReverted, SlimStarted
@@ -212,7 +213,7 @@ def _proposal(
     survivor, *others = items
     types = list(dict.fromkeys(name for item in items for name in item.types))
     tags = {name: value for item in reversed(items) for name, value in item.tags.items()}
-    text = merged_text if merged_text is not None and merged_text.content.strip() else None
+    text = merged_text if merged_text is not None and not is_blank(merged_text.content) else None
     versions = {item.id: item.version for item in others}
     return SlimProposed(
         group=number,

@@ -8,9 +8,10 @@ that exceed them.
 from __future__ import annotations
 
 import math
+import unicodedata
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, Field, ValidationInfo
 
 from kledger.contract.entities import TYPE_PATTERN
 from kledger.contract.json_text import WIDE, is_wide
@@ -92,6 +93,37 @@ def without_sign_of_zero(value: float) -> float:
     return value + 0.0
 
 
+LATER = 1_795_824_000 * 10**9
+"""2026-11-28T00:00:00Z, in nanoseconds: bounds that came after events were kept hold for those kept from then on.
+
+What the log kept before counts as it did. It is the log's own time, so each node and each replay agrees."""
+
+
+def kept_before(info: ValidationInfo) -> bool:
+    """Whether what is validated is an event that the log kept before LATER; never what an interface is sent."""
+    kept: int | None = (info.context or {}).get("stored_ns")
+    return kept is not None and kept < LATER
+
+
+_UNSEEN = frozenset("\u115f\u1160\u2800\u3164\uffa0")
+"""Letters and symbols that show nothing: fillers of Hangul, and Braille without a dot."""
+_SHOWS_NOTHING = frozenset({"Cc", "Cf", "Zs", "Zl", "Zp", "Mn", "Mc", "Me"})
+"""Categories of Unicode; what it has not assigned yet may be a letter."""
+
+
+def is_blank(text: str) -> bool:
+    """Whether a text shows nothing: blanks, control and zero-width characters, marks without a letter."""
+    return all(letter in _UNSEEN or unicodedata.category(letter) in _SHOWS_NOTHING for letter in text)
+
+
+def says_something(value: str, info: ValidationInfo) -> str:
+    """Return a text that is not blank; for pydantic."""
+    if is_blank(value) and not kept_before(info):
+        raise ValueError("says nothing: it has only blanks or characters that show nothing")
+    return value
+
+
+SAYS_SOMETHING = AfterValidator(says_something)
 Short = Annotated[str, Field(min_length=1, max_length=MOST_SHORT)]
 Document = Annotated[dict[str, Any], AfterValidator(check_document)]
 UNSIGNED_ZERO = AfterValidator(without_sign_of_zero)
@@ -110,7 +142,7 @@ def _not_reserved(value: str) -> str:
 
 NewItemId = Annotated[NewId, AfterValidator(_not_reserved)]
 Query = Annotated[str, Field(max_length=MOST_QUERY)]
-Description = Annotated[str, Field(min_length=1, max_length=MOST_QUERY)]
+Description = Annotated[str, Field(min_length=1, max_length=MOST_QUERY), SAYS_SOMETHING]
 Reason = Annotated[str, Field(max_length=MOST_REASON)]
 Urls = Annotated[list[str], Field(max_length=MOST_LISTED)]
 ResourceIds = Annotated[list[Annotated[str, Field(min_length=1)]], Field(max_length=MOST_LISTED)]

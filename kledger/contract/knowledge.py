@@ -6,7 +6,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from kledger.contract.bounds import MAX_ID, UNSIGNED_ZERO, Urls
+from kledger.contract.bounds import MAX_ID, SAYS_SOMETHING, UNSIGNED_ZERO, Urls
 from kledger.contract.json_text import MOST_POSITION
 from kledger.contract.part import Part
 from kledger.contract.scope_fields import Entity, Scope
@@ -19,7 +19,7 @@ Scopes = Annotated[list[Scope], Field(min_length=1, max_length=64)]
 Score = Annotated[int, Field(ge=1, le=5)]
 Count = Annotated[int, Field(ge=0, le=1_000_000_000)]
 Confidence = Annotated[float, Field(ge=0.0, le=1.0, allow_inf_nan=False), UNSIGNED_ZERO]
-Text = Annotated[str, Field(min_length=1)]
+Text = Annotated[str, Field(min_length=1), SAYS_SOMETHING]
 Version = Annotated[int, Field(ge=1, le=MOST_POSITION)]
 MOST_SHARED = 64
 """Entries of an ACL."""

@@ -12,7 +12,7 @@ from typing import Annotated, Any, Self
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
-from kledger.contract.bounds import MOST_LISTED, MOST_REASON, Short
+from kledger.contract.bounds import MOST_LISTED, MOST_REASON, SAYS_SOMETHING, Short
 from kledger.contract.knowledge import Confidence, Id, KnowledgeType, Text
 from kledger.contract.resource import moment_of
 from kledger.contract.words import MemoryLayer
@@ -38,7 +38,7 @@ Lifetime = Annotated[int, Field(ge=1, le=LONGEST_LIFE)]
 Labels = Annotated[list[Short], Field(max_length=MOST_LISTED)]
 Related = Annotated[list[Id], Field(max_length=MOST_LISTED)]
 Steps = Annotated[list[Text], Field(max_length=MOST_LISTED)]
-Line = Annotated[str, Field(min_length=1, max_length=MOST_REASON)]
+Line = Annotated[str, Field(min_length=1, max_length=MOST_REASON), SAYS_SOMETHING]
 """A sentence or a few."""
 
 OF_A_LAYER: dict[MemoryLayer, tuple[str, ...]] = {

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Self
 
 from pydantic import Field, model_validator
 
-from kledger.contract.bounds import Document, NewItemId, Reason, Short
+from kledger.contract.bounds import Document, NewItemId, Reason, Short, is_blank
 from kledger.contract.knowledge import Confidence, Id, KnowledgeType, Scopes, Score, Text, Types, Version
 from kledger.contract.memory import (
     Importance,
@@ -135,7 +135,7 @@ class RememberRequest(Referring):
         stated = self.fields()
         if (fault := fault_of_layer(stated["layer"], stated)) is not None:
             raise ValueError(fault)
-        if self.words()[1] is None:
+        if is_blank(self.words()[1] or ""):
             raise ValueError("says nothing: state `content`, or the `event` of an episode, the `steps` of a procedure")
         return self
 

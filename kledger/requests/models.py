@@ -18,7 +18,7 @@ class MessageBody(Asked):
 
     id: NewId | None = None
     role: Annotated[str, Field(min_length=1, max_length=64)] = "user"
-    content: Text
+    content: Annotated[str, Field(min_length=1)]
 
 
 class ExtractRequest(Asked):

@@ -37,7 +37,7 @@ class ResourceRequest(Asked):
     id: ResourceId
     title: Text
     body: str = ""
-    secure_body: Annotated[Text | None, Field(repr=False)] = None
+    secure_body: Annotated[Annotated[str, Field(min_length=1)] | None, Field(repr=False)] = None
     content_type: ContentType = "text"
     metadata: Annotated[Document, AfterValidator(times_or_value_error)] = Field(default_factory=dict)
     scopes: Scopes | None = None

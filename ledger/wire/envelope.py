@@ -209,9 +209,10 @@ def decode_envelope(body: bytes) -> Envelope:
         raise invalid_payload("the envelope", error) from error
 
 
-def decode_fact(envelope: Envelope) -> Fact:
+def decode_fact(envelope: Envelope, stored_ns: int | None = None) -> Fact:
     """Decode an event's fact, upcast to the current version of its schema.
 
+    `stored_ns` says which bounds hold (kledger/contract/bounds.py:LATER); of what is not stored yet, all of them.
     Raises UnknownEvent, UnsupportedVersion, SecretInClear, or InvalidPayload.
     """
     match = _SCHEMA.fullmatch(envelope.dataschema)
@@ -224,7 +225,7 @@ def decode_fact(envelope: Envelope) -> Fact:
     version = int(match[2])
     data = upcast(envelope.type, version, envelope.data)
     try:
-        fact = FACTS[envelope.type].model_validate_json(orjson.dumps(data))
+        fact = FACTS[envelope.type].model_validate_json(orjson.dumps(data), context={"stored_ns": stored_ns})
     except (ValidationError, orjson.JSONEncodeError) as error:
         _refuse_secret(FACTS[envelope.type], error)
         raise invalid_payload(f"data of {envelope.type}", error) from error

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from zlib import crc32
 
+from kledger.contract.bounds import is_blank
 from kledger.contract.documents import MOST_CHARACTERS, MOST_CHUNKS, MOST_HEADING, MOST_SECTIONS
 from producers.documents.blocks import Block, Unreadable
 
@@ -67,6 +68,8 @@ def _chunks(paragraphs: Sequence[str]) -> Iterator[str]:
     size = 0
     for paragraph in paragraphs:
         for piece, whole in _pieces(paragraph):
+            if is_blank(piece):
+                continue
             length = _bytes(piece)
             if chunk and size + length > MOST:
                 yield "\n\n".join(chunk)

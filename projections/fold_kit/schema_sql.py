@@ -21,6 +21,10 @@ from ledger.event import Fact
 from projections.fold_kit.envelopes import USED_ATTRIBUTES
 from projections.fold_kit.sql_text import text
 
+_COMMON_LETTER = (
+    "[0-9A-Za-z\u00c0-\u02af\u0391-\u03c9\u0410-\u044f\u3041-\u3096\u30a1-\u30fa\u4e00-\u9fff\uac00-\ud7a3]"
+)
+"""Of Latin, Greek, Cyrillic, Japanese, Chinese and Korean: most texts begin with one."""
 _SCALARS: dict[Any, str] = {str: "VARCHAR", int: "BIGINT", float: "DOUBLE", bool: "BOOLEAN"}
 
 
@@ -180,6 +184,8 @@ def _constraint(path: str, annotation: Any, constraint: Any) -> list[str]:
             return []
         case AfterValidator(func=bounds.without_sign_of_zero):
             return [f"NOT ({path} = 0 AND signbit({path}))"]
+        case AfterValidator(func=bounds.says_something):  # stricter: what has no common letter the models look at
+            return [f"regexp_matches({path}, {text(_COMMON_LETTER)})"]
         case AfterValidator(func=bounds.legal_id):  # stricter than the model, which allows every printable character
             return [f"regexp_full_match({path}, '[A-Za-z0-9_.:-]*')", f"NOT starts_with({path}, {text(MARK)})"]
         case AfterValidator(func=knowledge.each_entity_once):

@@ -147,5 +147,28 @@ def test_every_object_that_an_event_states_is_a_bounded_document_and_every_fract
         check(shape(*of(info)), name)
 
 
+STATED = {"content", "feedback", "description", "event", "outcome", "trigger", "steps"}
+"""Fields with the words that an item, a goal or a request to a model is there for; a case has its words elsewhere."""
+
+
+def _may_be_blank(told: Any, place: str) -> list[str]:
+    """The places below one that hold such words, and take a text that shows nothing."""
+    kind, constraints, *parts = told
+    path = place.split(".")
+    if kind == str(str) and path[-1].removesuffix("[]") in STATED and "case" not in path:
+        return [] if any("says_something" in one for one in constraints) else [place]
+    if kind == "list":
+        return _may_be_blank(parts[0], f"{place}[]")
+    if kind == "object":
+        return [found for name, part in parts[0] for found in _may_be_blank(part, f"{place}.{name}")]
+    return []
+
+
+@pytest.mark.parametrize("fact", FACTS.values(), ids=lambda fact: fact.name)
+def test_what_an_event_is_there_to_say_is_no_blank_text(fact: type[BaseModel]) -> None:
+    found = [one for name, info in fact.model_fields.items() for one in _may_be_blank(shape(*of(info)), name)]
+    assert found == []
+
+
 def test_a_word_out_of_a_list_is_told_apart_from_another_list() -> None:
     assert shape(Literal["a"]) != shape(Literal["b"])

@@ -35,12 +35,28 @@ def deep(levels: int) -> Any:
 
 K, M = "/api/knowledge", "/api/v1/memories"
 CAROL = {"X-Ledger-User": "carol"}
+UNSEEN = " \u200b\u3000\t"
+EPISODE, STEPS = {"layer": "episodic"}, {"layer": "procedural", "name": "n"}
 # what is asked, what is sent, who asks, the status and code, and a word that the message has to say
 CASES: list[tuple[str, str, Any, dict[str, str], int, str, str]] = [
     # a value that may have several forms
     ("POST", "/api/memory", {**FACT, "tags": [""]}, ALICE, 422, "invalid_payload", "fit: tags.0 is empty"),
     ("POST", "/api/memory", {**FACT, "tags": "a"}, ALICE, 422, "invalid_payload", "tags has to be an object or a list"),
     ("POST", "/api/memory/recall", {"message": "m", "as_of": 1.5}, ALICE, 422, "invalid_payload", "whole number or a"),
+    # a text that shows nothing
+    ("POST", K, {**GOOD, "content": UNSEEN}, ALICE, 422, "invalid_payload", "content says nothing"),
+    ("PUT", f"{K}/{PUBLIC}", {"content": UNSEEN}, BOB, 422, "invalid_payload", "content says nothing"),
+    ("PUT", f"{K}/{PUBLIC}", {"evolve_feedback": UNSEEN}, BOB, 422, "invalid_payload", "feedback says nothing"),
+    ("POST", "/api/memory", {**FACT, "content": UNSEEN}, ALICE, 422, "invalid_payload", "content says nothing"),
+    ("POST", "/api/memory", {**EPISODE, "event": UNSEEN}, ALICE, 422, "invalid_payload", "event says nothing"),
+    ("POST", "/api/memory", {**STEPS, "steps": ["a", UNSEEN]}, ALICE, 422, "invalid_payload", "steps.1 says nothing"),
+    ("POST", "/api/memory", {**STEPS, "trigger": UNSEEN}, ALICE, 422, "invalid_payload", "trigger says nothing"),
+    ("POST", "/api/memory", {"layer": "procedural", "name": UNSEEN}, ALICE, 422, "invalid_payload", "says nothing"),
+    ("POST", "/api/documents", {"title": "t", "text": UNSEEN}, ALICE, 422, "invalid_payload", "text says nothing"),
+    ("POST", f"{K}/extract", {"text": UNSEEN}, ALICE, 422, "invalid_payload", "text says nothing"),
+    ("POST", "/api/goals/g/focus", {"description": UNSEEN}, ALICE, 422, "invalid_payload", "description says nothing"),
+    ("POST", "/api/resource", {"id": "a/b", "title": UNSEEN}, ALICE, 422, "invalid_payload", "title says nothing"),
+    ("GET", f"{K}/search?q=%E2%80%8B", None, ALICE, 422, "invalid_payload", "empty"),
     # saving
     ("POST", K, {"task": "t", "types": ["tool"]}, ALICE, 422, "invalid_payload", "content is required"),
     ("POST", K, {**GOOD, "contnet": "x"}, ALICE, 422, "invalid_payload", "contnet is not a field"),

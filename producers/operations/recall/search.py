@@ -11,6 +11,7 @@ from datetime import datetime
 import structlog
 
 from kledger.answers.explained import SearchExplained
+from kledger.contract.bounds import is_blank
 from kledger.contract.errors import InvalidPayload, LedgerError
 from kledger.contract.language import Language
 from kledger.contract.recall import Intent
@@ -158,7 +159,7 @@ def _explained(told: SearchExplained, results: Sequence[JsonObject], choice: Rou
 
 def check_query(query: str) -> None:
     """Raise InvalidPayload for a text that cannot be searched for, or not be recorded."""
-    if not query.strip() or "\0" in query:
+    if is_blank(query) or "\0" in query:
         raise InvalidPayload(
             "the query is empty or holds a NUL character: say in words what you look for",
             errors=[{"field": "q", "reason": "is not a text to search for"}],

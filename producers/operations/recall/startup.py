@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from kledger.contract.bounds import is_blank
 from kledger.contract.language import ENGLISH, Language
 from kledger.contract.scopes import Caller
 from kledger.contract.words import ProfileType
@@ -94,7 +95,7 @@ async def _related(
     """
     if not top_k:
         return [], None
-    if not query.strip():
+    if is_blank(query):
         best = await desk.view.ask(
             best_items, desk.org, caller, limit=top_k, min_score=min_score, types=types, now=utc_now()
         )
