@@ -11,6 +11,7 @@ from typing import Any
 import duckdb
 from hypothesis import strategies as st
 
+from kledger.contract.bounds import is_blank
 from kledger.contract.knowledge import Case, Source
 from ledger.event import Fact, Lineage, NewEvent, StoredEvent
 from ledger.events.conflict import ConflictRecorded, ConflictResolved
@@ -157,7 +158,9 @@ _scopes = st.lists(st.sampled_from([*OWNERS, "public", "team:t", "project:p"]), 
 _through = st.none() | st.sampled_from([*OWNERS, "public", "team:t"])
 _sources = st.builds(Source, name=st.none() | _texts, trace_id=_ids, message_id=_ids)
 _cases = st.builds(Case, task=st.none() | _texts, reason=st.none() | _texts, trace_id=_ids)
-_contents = st.text(st.characters(codec="utf-8", exclude_characters="\0"), min_size=1, max_size=20)
+_contents = st.text(st.characters(codec="utf-8", exclude_characters="\0"), min_size=1, max_size=20).filter(
+    lambda text: not is_blank(text)
+)
 
 _saves = st.builds(
     KnowledgeSaved,
