@@ -14,10 +14,11 @@ from consumers.reactors.subscription import Request
 from consumers.reactors.work import ProcessState, Work
 from kledger.contract.bounds import is_blank
 from kledger.contract.errors import Erased, IllegalState, LedgerError, ModelFailed, NotOwner, VersionConflict
-from ledger.event import JsonObject, NewEvent
+from ledger.event import JsonObject, NewEvent, utc_now
 from ledger.events.evolution import EvolutionFailed, EvolutionProposed, EvolutionStarted
 from ledger.events.knowledge import KnowledgeEvolved
 from projections.views.feedback.ask import cases
+from projections.views.knowledge.lives import over_among
 from projections.views.knowledge.versions import Version, version_of
 
 ATTEMPTS = 6
@@ -102,13 +103,15 @@ class Evolving:
         return self._work.event(state.process, fact, "proposed", expects=state.last)
 
     async def _applied(self, state: ProcessState, rewritten: Rewritten) -> list[NewEvent]:
-        """The event that applies a proposal; none when the item has changed since its base version."""
+        """The event that applies a proposal; none when the item has changed since its base version, or is over."""
         process, requested = state.process, state.process.requested
         last = await self._work.ledger.last_position_of(self._work.org, "knowledge", requested["item_id"])
         await self._work.view.wait_for(last)
         item = await self._item(requested, process.owner)
         if item.current != requested["base_version"] or item.status != "active":
             return []
+        if await self._work.view.ask(over_among, self._work.org, [requested["item_id"]], utc_now()):
+            return []  # a change would begin its life anew, before the node has stated its end
         fact = KnowledgeEvolved(
             evolution=process.id, base_version=item.version, content=rewritten.content, task=rewritten.task or None
         )

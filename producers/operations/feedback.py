@@ -37,6 +37,7 @@ from ledger.readers import Judge, judge_of, readers
 from producers.access.principal import require_addressable
 from producers.operations.admin.scope_types import require_types
 from producers.operations.desk import Desk, folded
+from producers.operations.knowledge.changes import refuse_over
 from producers.operations.knowledge.same_change import Before, Change, before, change, unkept
 from producers.operations.knowledge.sharing import revisable
 from producers.operations.knowledge.superseding import came_to_be, came_to_be_before
@@ -285,6 +286,15 @@ async def _judged(
         refused["evolution"] = IllegalState(f"{item_id} is {item.status}: only what is active is rewritten", id=item_id)
         if not facts:
             raise refused["evolution"]
+    anew = [part for part in ("revised", "scored", "evolution") if part in facts or (rewrites and part == "evolution")]
+    if left := [part for part in anew if part not in refused]:
+        try:
+            await refuse_over(desk, item)
+        except IllegalState as error:
+            if not any(part not in anew for part in facts):
+                raise
+            refused |= dict.fromkeys(left, error)
+            revision = None
     return _Judged(item, writer, expects, _judge(caller, item, revision) if judging else None, refused)
 
 

@@ -7,12 +7,16 @@ from typing import Any
 
 import pytest
 
-from ledger.event import JsonObject, NewEvent
+from consumers.reactors.lives import GRACE, LifeKeeper
+from ledger.event import JsonObject, NewEvent, utc_now
 from ledger.events.conflict import ConflictRecorded, ConflictResolved
 from ledger.events.recall import RecallServed, ServedItem
+from producers.operations.memory import health as cleaning
 from tests.doors.http_door import ALICE, BOB, Door, http_door
-from tests.memory.test_short_memories import K, M, over, read, recall, said
+from tests.memory.test_short_memories import K, M, keeper, over, read, recall, said
 from tests.projections.histories import rows
+
+__all__ = ["keeper"]
 
 SURE: JsonObject = {"id": "sure", "layer": "semantic", "content": "sure", "confidence": 0.9}
 UNSURE: JsonObject = {"id": "unsure", "layer": "semantic", "content": "unsure", "confidence": 0.1}
@@ -102,6 +106,28 @@ async def test_cleaning_is_a_preview_first_and_can_be_taken_back(door: Door) -> 
     assert (await said(door, f"{M}/clean", {"dry_run": False}))["ids"] == []
     await said(door, f"{K}/mood/restore")
     assert (await read(door, f"{K}/mood"))["status"] == "active"
+
+
+async def test_cleaning_leaves_alone_what_somebody_brings_back_meanwhile(
+    door: Door, keeper: LifeKeeper, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("mood", "other"):
+        await said(door, M, {"id": name, "layer": "short", "kind": "mood", "content": name, "lifetime": 1})
+    await over(door)
+    assert await keeper.look(utc_now() + 2 * GRACE) == 2
+    publish_each, tries = cleaning.publish_each, []
+
+    async def after_a_restore(*args: Any) -> Any:
+        if not tries:
+            await said(door, f"{K}/mood/restore")
+            await said(door, f"{M}/mood/confirm")  # so that it stays, however slow the machine
+        tries.append(args)
+        return await publish_each(*args)
+
+    monkeypatch.setattr(cleaning, "publish_each", after_a_restore)
+    assert (await said(door, f"{M}/clean", {"dry_run": False}))["ids"] == ["other"]
+    assert (await read(door, f"{K}/mood"))["status"] == "active"
+    assert (await read(door, f"{K}/other"))["status"] == "retired"
 
 
 async def test_a_recall_by_somebody_who_does_not_read_a_memory_is_none(door: Door) -> None:

@@ -186,3 +186,34 @@ async def test_a_confirmation_is_repeated_with_its_key_after_the_memory_was_clos
     other = await door.post(f"{M}/mood/confirm", json={"case": {"reason": "b"}}, headers=key)
     refusal(other, 422, "idempotency_mismatch")
     refusal(await door.post(f"{M}/mood/confirm", json={}, headers=BOB), 404, "unknown_knowledge")
+
+
+CHANGES: list[tuple[str, str, JsonObject]] = [
+    ("PUT", f"{K}/mood", {"content": "calm again"}),
+    ("PUT", f"{K}/mood", {"update_score": 5}),
+    ("PUT", f"{K}/mood/acl", {"acl": [{"entity": "user:bob"}]}),
+    ("POST", f"{K}/mood/revert", {"to_version": 1}),
+    ("POST", f"{K}/mood/restore", {}),
+]
+
+
+async def test_no_change_brings_back_what_is_over_before_the_node_has_said_so(door: Door, keeper: LifeKeeper) -> None:
+    await said(door, M, MOOD | {"lifetime": 1})
+    await over(door)
+    head = await door.head()
+    for method, path, body in CHANGES:
+        answer = await door.request(method, path, json=body, headers=ALICE)
+        assert "is over" in refusal(answer, 409, "illegal_state"), path
+    for action, more in (("restore", {}), ("share", {"readers": ["user:bob"]})):
+        asked = {"action": action, "ids": ["mood"], "dry_run": False, **more}
+        (one,) = (await said(door, f"{K}/bulk", asked))["results"]
+        assert (one["outcome"], one["error"]["code"]) == ("refused", "illegal_state")
+        assert "is over" in one["error"]["message"]
+    assert await door.head() == head
+    both = {"add_helpful_case": {"task": "a walk"}, "content": "calm again"}
+    told = (await door.request("PUT", f"{K}/mood", json=both, headers=ALICE)).json()
+    assert (told["fields"]["add_helpful_case"]["kept"], told["fields"]["content"]["kept"]) == (True, False)
+    assert (await read(door, f"{K}/mood"))["status"] == "expired"
+    assert await keeper.look(utc_now() + 2 * GRACE) == 1
+    await door.desk.view.wait_for(await door.head())
+    assert (await said(door, f"{K}/bulk", {"action": "restore", "ids": ["mood"], "dry_run": False}))["done"] == 1

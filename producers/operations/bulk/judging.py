@@ -5,7 +5,7 @@ Looked up is everything at once: the items, and the coordinators of what project
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from kledger.answers.bulk import BulkCounts, BulkResult
@@ -13,9 +13,10 @@ from kledger.contract.errors import LedgerError, VersionConflict
 from kledger.contract.scopes import Caller
 from kledger.contract.words import BulkOutcome
 from ledger.event import Appended, Fact, Lineage, NewEvent
+from ledger.item_status import MAKES
 from producers.operations.desk import Desk, folded, reach_head
 from producers.operations.judged import refused_of
-from producers.operations.knowledge.changes import refuse_status
+from producers.operations.knowledge.changes import are_over, over, refuse_status
 from producers.operations.knowledge.superseding import supersede_now
 from producers.operations.knowledge.unknown import unknown
 from producers.operations.knowledge.whose import acting_as, coordinators
@@ -73,21 +74,29 @@ async def carry_out(
 async def _judged(desk: Desk, caller: Caller, changes: Mapping[str, Change]) -> dict[str, _Judged]:
     standings = await desk.view.ask(ask.standings, desk.org, caller, list(changes))
     leads = await coordinators(desk, caller, standings.values())
+    gone = await are_over(desk, [each.id for each in standings.values() if each.status == "active"])
     judged = {}
     for item_id, change in changes.items():
         try:
-            judged[item_id] = _judge(caller, item_id, standings.get(item_id), change, leads.get(item_id))
+            judged[item_id] = _judge(caller, item_id, standings.get(item_id), change, leads.get(item_id), gone)
         except LedgerError as error:
             judged[item_id] = _Judged(error=error)
     return judged
 
 
-def _judge(caller: Caller, item_id: str, item: Standing | None, change: Change, lead: str | None) -> _Judged:
-    """As a single change is judged. Raises UnknownKnowledge, NotOwner, IllegalState, Forbidden, InvalidPayload."""
+def _judge(
+    caller: Caller, item_id: str, item: Standing | None, change: Change, lead: str | None, gone: Collection[str]
+) -> _Judged:
+    """As a single change is judged; `gone` are memories that are over.
+
+    Raises UnknownKnowledge, NotOwner, IllegalState, Forbidden, InvalidPayload.
+    """
     if item is None:
         raise unknown(item_id)
     actor = acting_as(caller, item, lead if change.as_coordinator else None)
     fact = change.stating(item)
+    if item_id in gone and (fact is None or fact.name not in MAKES):
+        raise over(item_id)
     if fact is not None:
         refuse_status(fact, item)
     return _Judged(item, actor, fact)

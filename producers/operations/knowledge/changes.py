@@ -11,7 +11,7 @@ import contextlib
 import re
 import secrets
 import uuid
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 
 from kledger.answers.knowledge import SavedItem
 from kledger.answers.parts import Moved, Saved
@@ -28,7 +28,7 @@ from kledger.contract.words import ItemStatus
 from kledger.requests.knowledge import SaveRequest
 from ledger.event import Fact, JsonObject, Lineage, NewEvent, utc_now
 from ledger.events.knowledge import KnowledgeRestored, KnowledgeRetired, KnowledgeSaved, KnowledgeShared
-from ledger.item_status import fault_of_status
+from ledger.item_status import MAKES, fault_of_status
 from ledger.named_ids import named_id
 from ledger.readers import readers
 from producers.operations.admin.scope_types import require_types
@@ -299,17 +299,34 @@ async def restore(
         return await publish_change(desk, caller, lineage, item_id, fact, retry=retry, as_coordinator=True)
     except IllegalState:
         if await is_over(desk, item_id):  # the log still has it active
-            fault = f"{item_id} is over, and within seconds the node states so: restore it then"
-            raise IllegalState(fault, id=item_id, status="expired") from None
+            raise over(item_id) from None
         raise
 
 
 async def is_over(desk: Desk, item_id: str) -> bool:
     """Whether an active item is a short memory that is out of recall, which the node has not stated yet."""
-    if not await desk.view.ask(over_among, desk.org, [item_id], utc_now()):
-        return False
+    return bool(await are_over(desk, [item_id]))
+
+
+async def are_over(desk: Desk, ids: Sequence[str]) -> set[str]:
+    """Those of these items that are active short memories and out of recall, which the node has not stated yet."""
+    if not await desk.view.ask(over_among, desk.org, ids, utc_now()):
+        return set()
     await reach_recalls(desk, ANY)  # one that is not folded may have renewed its life
-    return bool(await desk.view.ask(over_among, desk.org, [item_id], utc_now()))
+    return await desk.view.ask(over_among, desk.org, ids, utc_now())
+
+
+def over(item_id: str) -> IllegalState:
+    """The error for a memory that is over, which the node is about to state."""
+    fault = f"{item_id} is over, and within seconds the node states so: restore it then, and change it"
+    return IllegalState(fault, id=item_id, status="expired")
+
+
+async def refuse_over(desk: Desk, item: ask.Standing) -> None:
+    """Raise IllegalState for a memory that is over, which the node has not stated yet: as it is active by the log, a
+    change would begin its life anew."""
+    if item.status == "active" and await is_over(desk, item.id):
+        raise over(item.id)
 
 
 def refuse_status(fact: Fact, item: ask.Standing) -> None:
@@ -371,6 +388,8 @@ async def publish_change(
         refuse_status(fact, item)
         if check is not None:
             check(item)
+        if fact.name not in MAKES:
+            await refuse_over(desk, item)
         event = NewEvent(fact, item_id, actor, desk.org, lineage, id=own_id, expects=last)
         try:
             (appended,) = await publish(desk.ledger, desk.tally, [event])

@@ -11,7 +11,7 @@ from kledger.contract.words import ItemStatus
 from ledger.event import Lineage, NewEvent
 from producers.access.principal import require_addressable
 from producers.operations.desk import Desk
-from producers.operations.knowledge.changes import owned_or_earlier
+from producers.operations.knowledge.changes import owned_or_earlier, refuse_over
 from producers.operations.knowledge.superseding import came_to_be, came_to_be_before
 from producers.operations.outcomes import ATTEMPTS
 from producers.operations.publish import event_id, publish
@@ -56,6 +56,7 @@ async def revert(
                 id=item_id,
                 current_version=item.version,
             )
+        await refuse_over(desk, item)
         earlier = await _earlier(desk, item_id, to_version)
         require_addressable(caller, earlier.scopes, "what you state anew", item.scopes)
         event = NewEvent(earlier.stated_anew(cause), item_id, actor, desk.org, lineage, id=own_id, expects=last)

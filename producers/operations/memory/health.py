@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from kledger.answers.memory import Cleaned
-from kledger.contract.errors import LedgerError
+from kledger.contract.errors import LedgerError, SubjectForgotten, VersionConflict
 from kledger.contract.scopes import Caller
 from ledger.event import JsonObject, Lineage, NewEvent, utc_now
 from ledger.events.knowledge import KnowledgeRetired
 from ledger.named_ids import named_id
-from producers.operations.desk import ANY, Desk, Freshness, reach_head, reach_recalls
-from producers.operations.publish import NAMESPACE, publish_each, publish_judged
+from producers.operations.desk import ANY, Desk, Freshness, folded, reach_head, reach_recalls
+from producers.operations.outcomes import ATTEMPTS
+from producers.operations.publish import NAMESPACE, publish_each
 from projections.views.knowledge import memory_health as ask
 
 MOST_CLEANED = 1_000
@@ -41,23 +43,49 @@ async def clean(desk: Desk, caller: Caller, lineage: Lineage, *, dry_run: bool =
     Each can be restored. What was recalled or changed meanwhile stays. Raises BrokerUnavailable, VersionConflict,
     ViewBehind.
     """
-    await reach_head(desk)
-    found = await desk.view.ask(ask.to_clean, desk.org, caller, utc_now(), MOST_CLEANED + 1)
-    due, more = found[:MOST_CLEANED], len(found) > MOST_CLEANED
+    lasts: dict[str, int] = {}
+    for _ in range(ATTEMPTS):
+        await reach_head(desk)
+        found = await desk.view.ask(ask.to_clean, desk.org, caller, utc_now(), MOST_CLEANED + 1)
+        due, more, position = found[:MOST_CLEANED], len(found) > MOST_CLEANED, desk.view.position
+        if dry_run or not due:
+            return _cleaned(due, more, position, dry_run)
+        try:
+            kept = await _retired(desk, lineage, due, lasts)
+        except VersionConflict:
+            # Something was appended to one of them meanwhile, which may have brought it back: they are looked at anew.
+            lasts = {each["id"]: await folded(desk, "knowledge", each["id"]) for each in due}
+            continue
+        gone = [each for each in due if each["id"] in kept]
+        return _cleaned(gone, more, max(kept.values(), default=position), dry_run)
+    raise VersionConflict("others keep writing to these memories: try again")
+
+
+async def _retired(desk: Desk, lineage: Lineage, due: Sequence[JsonObject], lasts: Mapping[str, int]) -> dict[str, int]:
+    """The position at which each was retired, by its id. Raises VersionConflict where one has changed since."""
+    fact = KnowledgeRetired(reason=REASON)
+    events = [
+        NewEvent(
+            *(fact, each["id"], each["owner"], desk.org, lineage),
+            id=_cleaning_id(desk.org, each),
+            expects=lasts.get(each["id"], each["position"]),
+        )
+        for each in due
+    ]
+    outcomes = await publish_each(desk.ledger, desk.tally, events)
+    # Nothing more is said under the name of somebody who was forgotten, not even why.
+    silent = [
+        replace(event, fact=KnowledgeRetired())
+        for event, outcome in zip(events, outcomes, strict=True)
+        if isinstance(outcome, SubjectForgotten)
+    ]
+    more = await publish_each(desk.ledger, desk.tally, silent)
+    became = [*zip(events, outcomes, strict=True), *zip(silent, more, strict=True)]
+    return {event.entity_id: each.position for event, each in became if not isinstance(each, LedgerError)}
+
+
+def _cleaned(due: Sequence[JsonObject], more: bool, position: int, dry_run: bool) -> Cleaned:
     ids = [each["id"] for each in due]
-    position = desk.view.position
-    if due and not dry_run:
-        fact = KnowledgeRetired(reason=REASON)
-        events = [
-            NewEvent(fact, each["id"], each["owner"], desk.org, lineage, id=_cleaning_id(desk.org, each))
-            for each in due
-        ]
-        kept = await publish_each(desk.ledger, desk.tally, events)
-        # Nothing more is said under the name of somebody who was forgotten, not even why.
-        of_forgotten = [event for event, each in zip(events, kept, strict=True) if isinstance(each, LedgerError)]
-        silent = [replace(event, fact=KnowledgeRetired()) for event in of_forgotten]
-        kept += await publish_judged(desk.ledger, desk.tally, silent)
-        position = max(each.position for each in kept if not isinstance(each, LedgerError))
     return Cleaned(dry_run=dry_run, ids=ids, count=len(ids), more=more, position=position)
 
 

@@ -12,6 +12,7 @@ from ledger.event import JsonObject, Lineage, NewEvent
 from ledger.events.evolution import EvolutionRejected
 from ledger.events.knowledge import KnowledgeEvolved
 from producers.operations.desk import Desk, reach_head
+from producers.operations.knowledge.changes import refuse_over
 from producers.operations.knowledge.reverting import revert as revert_item
 from producers.operations.knowledge.sharing import revisable
 from producers.operations.models.processes import caused, own, settled
@@ -104,6 +105,7 @@ async def apply(
                 id=item.id,
                 current_version=item.version,
             )
+        await refuse_over(desk, item)
         proposal = process.said["proposed"]
         fact = KnowledgeEvolved(
             evolution=process.id,
