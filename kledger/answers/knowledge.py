@@ -178,11 +178,13 @@ class Hit(Item):
 
     `match` is the share of the query that it covers, 0 to 1, with the same meaning in every query; it is absent where
     nothing was asked. `beside` is the item that it stands next to in its trace, where that lent it relevance.
+    `also` are the items left out of a start or a focus as they say the same.
     """
 
     relevance: float
     match: NotRequired[float]
     beside: NotRequired[str]
+    also: NotRequired[list[str]]
     why: NotRequired[str]
 
 

@@ -72,7 +72,8 @@ class RecalledItem(TypedDict):
     """What answers a message: an item, or of the layer `working` an older message of the session (`role`, `number`).
 
     `match` is 0 to 1, `why` has the factors that ranked it. `part` is there for a chunk of a document; `beside` names
-    the item next to it in its trace that lent it relevance; `asked_as` is how a model put the message to find it.
+    the item next to it in its trace that lent it relevance; `also` are the items that say the same and were left out;
+    `asked_as` is how a model put the message to find it.
     """
 
     id: str
@@ -84,6 +85,7 @@ class RecalledItem(TypedDict):
     relevance: float
     why: RecallWhy
     beside: NotRequired[str]
+    also: NotRequired[list[str]]
     part: NotRequired[RecalledPart]
     asked_as: NotRequired[str]
     types: NotRequired[list[str]]

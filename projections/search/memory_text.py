@@ -106,16 +106,15 @@ def _document(lines: Sequence[tuple[str, str]], language: Language) -> str:
 
 
 def _line(item: JsonObject, layer: RecallLayer, sources: int, language: Language, now: datetime) -> str:
-    section = section_of(item, layer)
-    said = _said(item, layer, with_task=section in ("project_context", "related_knowledge"))
+    section, words = section_of(item, layer), said(item, layer)
     if section == "recent_episodes":
-        return f"- [{_age(item, language, now)}] {said}"
+        return f"- [{_age(item, language, now)}] {words}"
     if section == "relevant_procedures":
-        return f"- {said}"
+        return f"- {words}"
     notes = []
     if section == "project_context" and layer == "shared":
         kind = _KINDS[language].get((item.get("memory") or {}).get("kind") or "")
-        said = f"{kind}: {said}" if kind and not said.startswith(kind) else said
+        words = f"{kind}: {words}" if kind and not words.startswith(kind) else words
         notes = [escaped(item["id"]), item["updated_at"][:10]]
     elif section == "related_knowledge":
         notes = [escaped(item["id"]), _age(item, language, now)]
@@ -123,13 +122,13 @@ def _line(item: JsonObject, layer: RecallLayer, sources: int, language: Language
         notes = [_SHOWN_CONFIDENCE[language].format(value=item["eval"]["confidence"])]
         if sources > 1 or section == "user_preferences":
             notes.append(_SOURCES[language][sources > 1].format(count=sources))
-    return f"- {said} ({_BETWEEN[language].join(notes)})"
+    return f"- {words} ({_BETWEEN[language].join(notes)})"
 
 
-def _said(item: JsonObject, layer: RecallLayer, *, with_task: bool) -> str:
-    """What the item says, on one line; `with_task` where its content alone does not say what it is about."""
+def said(item: JsonObject, layer: RecallLayer) -> str:
+    """What the item says, on one line, with its task where its content alone does not say what it is about."""
     memory = item.get("memory") or {}
-    about = item["task"] if with_task else ""
+    about = item["task"] if section_of(item, layer) in ("project_context", "related_knowledge") else ""
     if layer == "procedural" and memory.get("steps"):
         about = memory.get("name") or item["task"]
         if _says_its_steps(item, memory):

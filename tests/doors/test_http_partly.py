@@ -43,7 +43,7 @@ async def test_verdicts_and_score_of_a_reader_are_kept_beside_what_is_the_owners
     assert {name for name, each in told["fields"].items() if each["kept"]} == KEPT
     assert {told["fields"][name]["error"]["code"] for name in ("content", "tags")} == {"not_owner"}
     assert await judged(door, "k", told["position"]) == (4, 2, 1)
-    assert (await door.get(f"{K}/k")).json()["content"] == "some content"
+    assert (await door.get(f"{K}/k")).json()["content"] == "some content of k"
 
 
 async def test_a_request_of_which_nothing_can_be_kept_is_refused_and_changes_nothing(door: Door) -> None:

@@ -85,7 +85,7 @@ async def test_of_more_profile_than_fits_the_callers_own_stays(door: Door) -> No
 async def test_without_a_query_the_best_and_latest_comes_and_with_one_what_fits(door: Door) -> None:
     await door.saved(id="plain", content="about databases")
     await door.saved(id="praised", content="about bicycles", eval={"helpful": 40})
-    await door.saved(id="harmful", content="about databases", eval={"harmful": 40})
+    await door.saved(id="harmful", content="against databases", eval={"harmful": 40})
     await door.saved(id="poor", content="about databases", score=1)
     await door.saved(id="gone", content="about databases")
     await door.delete("/api/knowledge/gone", headers=ALICE)
@@ -99,7 +99,8 @@ async def test_without_a_query_the_best_and_latest_comes_and_with_one_what_fits(
 
 async def test_what_the_profile_has_loaded_does_not_come_a_second_time(door: Door) -> None:
     await profile(door, "own", 0.9, 1, content="content of databases")
-    await door.saved(id="related", content="content of databases")
+    await door.saved(id="said there", content="content of databases")
+    await door.saved(id="related", content="more content of databases")
     told = await started(door, ALICE, q="databases", top_k=1)
     assert (ids(told["profile"]), ids(told["results"])) == (["own"], ["related"])
 

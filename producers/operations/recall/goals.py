@@ -26,6 +26,7 @@ from producers.operations.recall.search import recall_event, search
 from producers.operations.stated_before import earlier_event
 from producers.requests.reading import refusal
 from projections.overview.goals import goals
+from projections.search.said_once import found_once, said_once
 from projections.search.section import WORDS, goal_text, knowledge_section
 from projections.views.goals import ask
 from projections.views.lineage import ask as events
@@ -63,25 +64,33 @@ async def focus(
         if before is not None:
             return before
     await _wait_for_head(desk, freshness)
-    recalled = await search(
-        desk,
-        caller,
-        lineage,
-        payload.description,
-        top_k=payload.top_k,
-        min_score=payload.min_score,
-        min_match=payload.min_match,
-        record=False,
-        freshness=freshness,
-    )
+    reached = desk.view.position
+
+    async def found(most: int) -> list[JsonObject]:
+        nonlocal reached
+        recalled = await search(
+            desk,
+            caller,
+            lineage,
+            payload.description,
+            top_k=most,
+            min_score=payload.min_score,
+            min_match=payload.min_match,
+            record=False,
+            freshness=freshness,
+        )
+        reached = recalled["position"]
+        return list(recalled["results"])
+
+    items = await found_once(found, payload.top_k)
     recall = recall_event(
         desk,
         caller,
         lineage,
         "focus",
         payload.description,
-        recalled["results"],
-        recalled["position"],
+        items,
+        reached,
         retry,
         language=language,
     )
@@ -100,7 +109,7 @@ async def focus(
         await desk.view.wait_for(appended[-1].position)
         if (before := await _kept(desk, caller, owner, goal_id, own_id, language)) is not None:
             return before
-    return _focused(fact, recalled["results"], own_id, appended[-1].position, language)
+    return _focused(fact, items, own_id, appended[-1].position, language)
 
 
 async def _wait_for_head(desk: Desk, freshness: Freshness) -> None:
@@ -130,7 +139,7 @@ async def _kept(
 def _focused(fact: GoalFocused, items: list[JsonObject], own_id: str, position: int, language: Language) -> JsonObject:
     return {
         "title": WORDS[language].focused,
-        "output": goal_text(fact.description, items, language),
+        "output": goal_text(fact.description, said_once(items), language),
         "metadata": {"items": items},
         "goal_id": fact.goal_id,
         "owner": fact.owner,
@@ -195,7 +204,7 @@ async def goal(
         "owner": shown.owner,
         "description": shown.description,
         "knowledge": items,
-        "section": knowledge_section(items, language),
+        "section": knowledge_section(said_once(items), language),
         "left_out": left_out,
         **{name: getattr(shown, name) for name in _OF_LAST_FOCUS},
     }

@@ -30,6 +30,7 @@ from projections.search.model_rerank import Place, rerank_factor, reranked
 from projections.search.policy import with_reranker
 from projections.search.ranking import freshness as freshness_at
 from projections.search.rerank import ALSO, MAIN, factors
+from projections.search.said_once import said_once
 from projections.views.documents.ask import surroundings
 from projections.views.knowledge.layers import layer_of
 from projections.views.knowledge.memories import evidence_counts
@@ -67,7 +68,7 @@ async def recall(
     ranked = [_ranked(item, intent, target, now) for item in found["results"] if not session.holds(item)]
     ranked += _working(session, asked, intent, floor if asked.min_match is None else asked.min_match)
     ranked.sort(key=lambda item: -float(item["why"]["score"]))
-    results = (await _reranked(desk, asked.message, ranked, floor, freshness))[: asked.top_k]
+    results = (await _reranked(desk, asked.message, said_once(ranked), floor, freshness))[: asked.top_k]
     if as_of is None:
         results = await _with_surroundings(desk, caller, results)
     text, shown = await _text(desk, results, language, now, then, asked.budget_tokens)

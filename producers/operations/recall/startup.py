@@ -13,10 +13,9 @@ from producers.operations.desk import ANY, Desk, Freshness, reach
 from producers.operations.profiles import reading as profiles
 from producers.operations.recall.search import keep, recall_event, search
 from producers.operations.recording import is_recorded
+from projections.search.said_once import found_once, said_once
 from projections.search.section import knowledge_section, profile_section
 from projections.search.startup import best_items, profile_items
-
-MOST_SEARCHED = 100
 
 
 async def startup(
@@ -42,7 +41,7 @@ async def startup(
     """
     await reach(desk, freshness)
     position = desk.view.position
-    profile = await desk.view.ask(profile_items, desk.org, caller, limit=profile_k, min_score=min_score)
+    profile = said_once(await desk.view.ask(profile_items, desk.org, caller, limit=profile_k, min_score=min_score))
     related, searched_at = await _related(
         desk, caller, lineage, query, top_k, min_score, min_match, types, profile, freshness
     )
@@ -95,24 +94,29 @@ async def _related(
     """
     if not top_k:
         return [], None
-    if is_blank(query):
-        best = await desk.view.ask(
-            best_items, desk.org, caller, limit=top_k, min_score=min_score, types=types, now=utc_now()
+    reached: int | None = None
+
+    async def found(most: int) -> list[JsonObject]:
+        nonlocal reached
+        if is_blank(query):
+            return list(
+                await desk.view.ask(
+                    best_items, desk.org, caller, limit=most, min_score=min_score, types=types, now=utc_now()
+                )
+            )
+        recalled = await search(
+            desk,
+            caller,
+            lineage,
+            query,
+            top_k=most,
+            min_score=min_score,
+            min_match=min_match,
+            types=types or None,
+            record=False,
+            freshness=freshness,
         )
-        return best, None
-    recalled = await search(
-        desk,
-        caller,
-        lineage,
-        query,
-        top_k=min(MOST_SEARCHED, top_k + len(profile)),
-        min_score=min_score,
-        min_match=min_match,
-        types=types or None,
-        record=False,
-        freshness=freshness,
-    )
-    loaded = {item["id"] for item in profile}
-    rest = [item for item in recalled["results"] if item["id"] not in loaded]
-    most_relevant = {item["id"] for item in sorted(rest, key=lambda item: -float(item["relevance"]))[:top_k]}
-    return [item for item in rest if item["id"] in most_relevant], recalled["position"]
+        reached = recalled["position"]
+        return list(recalled["results"])
+
+    return await found_once(found, top_k, told=profile), reached

@@ -1,0 +1,61 @@
+"""Items of a context, each statement once: the first that makes it stays, and names the others.
+
+Whoever saves a sentence twice, or saves what another has saved, has two items with lineage of their own. A search shows
+both; a context would only tell its reader twice, at the price of something else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+
+from ledger.event import JsonObject
+from projections.search.memory_text import said
+from projections.similar.undisguised import undisguised
+from projections.views.knowledge.layers import layer_of
+
+MOST_ASKED = 100
+"""Items that are looked at, at most, for as many as are wanted that each say something else."""
+_ENDS_A_SENTENCE = " .!…。！"
+
+Found = Callable[[int], Awaitable[list[JsonObject]]]
+"""Finds up to so many items."""
+
+
+def said_once(items: Sequence[JsonObject]) -> list[JsonObject]:
+    """The items in their order without those that say what one before them says; that one has their ids in `also`.
+
+    An item comes before words of a session that say the same, as those have no lineage.
+    """
+    kept: dict[str, JsonObject] = {}
+    for item in items:
+        key = _statement(item)
+        first = kept.get(key)
+        if first is None or "role" in first:
+            kept[key] = item
+        elif "role" not in item:
+            kept[key] = {**first, "also": [*first.get("also", ()), item["id"]]}
+    return list(kept.values())
+
+
+async def found_once(found: Found, most: int, told: Sequence[JsonObject] = ()) -> list[JsonObject]:
+    """Up to `most` items that each say something else, and nothing that is `told` already.
+
+    Where some say the same, more are looked for.
+    """
+    already = {item["id"] for item in told}
+    asked = min(MOST_ASKED, most + len(told))
+    while True:
+        items = await found(asked)
+        once = [item for item in said_once([*told, *items]) if item["id"] not in already]
+        if len(once) >= most or len(items) < asked or asked >= MOST_ASKED:
+            break
+        asked = min(MOST_ASKED, asked + 2 * (most - len(once)))
+    best = {item["id"] for item in sorted(once, key=lambda item: -float(item["relevance"]))[:most]}
+    return [item for item in once if item["id"] in best]
+
+
+def _statement(item: JsonObject) -> str:
+    """What an item says, whatever it looks like; what happened says it of its moment."""
+    words = " ".join(undisguised(said(item, item.get("layer") or layer_of(item))).split())
+    happened = (item.get("memory") or {}).get("happened_at") or ""
+    return f"{happened}\n{words.casefold().rstrip(_ENDS_A_SENTENCE)}"

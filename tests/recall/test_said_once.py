@@ -1,0 +1,81 @@
+"""A context tells each statement once, and names every item that makes it; a search shows them all."""
+
+from __future__ import annotations
+
+import pytest
+
+from kledger import LedgerClient
+from tests.journeys.running_node import RunningNode
+from tests.recall.people import somebody
+
+SAME = [
+    "Mei drinks oolong in the morning.",
+    "Mei drinks oolong in the morning.",
+    "- mei drinks oolong in the morning",
+    "Mei drinks  oolong\u200b in the morning!",
+]
+
+
+def saved(client: LedgerClient, texts: list[str]) -> list[str]:
+    return [client.remember(text, "semantic")["id"] for text in texts]
+
+
+def test_a_sentence_that_was_saved_again_stands_once_in_a_recall_with_the_ids_of_all(ann: LedgerClient) -> None:
+    same = saved(ann, SAME)
+    other = saved(ann, ["In the evening Mei drinks rooibos."])
+    answer = ann.recall("What does Mei drink?", top_k=2)
+    first, second = answer["results"]
+    assert {first["id"], *first["also"]} == set(same)
+    assert second["id"] == other[0], "the place that a repetition would have taken"
+    assert "also" not in second
+    assert answer["text"].lower().count("oolong") == 1
+    assert {item["id"] for item in ann.search("What does Mei drink?", top_k=5)["results"]} == {*same, *other}
+
+
+def test_a_budget_is_spent_on_what_was_not_told_yet(ann: LedgerClient) -> None:
+    saved(ann, ["The parcel locker of Noor opens with the code on her phone."] * 4)
+    saved(ann, ["The parcel locker of Noor is emptied on Mondays."])
+    one = ann.recall("parcel locker of Noor", top_k=1)
+    whole = ann.recall("parcel locker of Noor", budget_tokens=2 * len(one["text"]) // 3)
+    assert whole["shown"] == 2
+
+
+def test_what_another_has_said_to_the_same_reader_is_told_once_too(node: RunningNode) -> None:
+    with somebody(node) as ann, somebody(node) as bob:
+        text = "The espresso machine of the lab is descaled on Fridays."
+        mine = ann.remember(text, "semantic")["id"]
+        theirs = bob.remember(text, "semantic", scopes=["public"])["id"]
+        assert bob.search(text)["count"] == 1
+        (told,) = ann.recall("When is the espresso machine of the lab descaled?")["results"]
+        assert {told["id"], *told["also"]} == {mine, theirs}
+        (alone,) = bob.recall("When is the espresso machine of the lab descaled?")["results"]
+        assert (alone["id"], alone.get("also")) == (theirs, None), "what bob may not see is not named"
+
+
+def test_what_happened_twice_is_told_twice(ann: LedgerClient) -> None:
+    for day in ("2026-03-02", "2026-03-09"):
+        ann.remember("The lift of the annex stood still.", "episodic", happened_at=f"{day}T08:00:00Z")
+    answer = ann.recall("Did the lift of the annex stand still?")
+    assert answer["count"] == 2
+    assert answer["text"].count("lift") == 2
+
+
+def test_procedures_with_other_steps_say_something_else(ann: LedgerClient) -> None:
+    for steps in (["Close the valve", "Call Ida"], ["Close the valve", "Call Bo"]):
+        ann.remember(None, "procedural", name="When the boiler leaks", steps=steps)
+    assert ann.recall("the boiler leaks")["count"] == 2
+
+
+@pytest.mark.parametrize("query", ["", "the ferry to Orust"])
+def test_a_start_and_a_focus_say_it_once_and_fill_the_places_with_others(ann: LedgerClient, query: str) -> None:
+    others = saved(ann, ["The ferry to Orust takes no dogs.", "The ferry to Orust is free."])
+    same = saved(ann, ["The ferry to Orust leaves at nine."] * 4)
+    start = ann.startup(query, top_k=3)
+    assert len(start["results"]) == 3
+    assert {item["id"] for item in start["results"]} > set(others)
+    assert start["prompt"].count("leaves at nine") == 1
+    (told,) = [item for item in start["results"] if item["id"] in same]
+    assert {told["id"], *told.get("also", ())} <= set(same)
+    goal = ann.focus("boat", query or "the ferry to Orust", top_k=3)
+    assert goal["count"] == 3
+    assert goal["output"].count("leaves at nine") == 1
