@@ -250,7 +250,10 @@ class HeldFor(TypedDict):
 
 
 class SavedOne(TypedDict):
-    """What became of one item of a batch; `error` says why it was refused, `held` where it waits for a decision."""
+    """What became of one item of a batch; `error` says why it was refused, `held` where it waits for a decision.
+
+    `status` is there where it was saved as a proposal, which a coordinator of its project decides on.
+    """
 
     index: int
     id: str | None
@@ -259,6 +262,7 @@ class SavedOne(TypedDict):
     error: Fault | None
     warnings: list[Warned]
     held: NotRequired[HeldFor]
+    status: NotRequired[ItemStatus]
 
 
 class SavedMany(TypedDict):

@@ -23,11 +23,15 @@ _MAYBE_PRESENT = ("knowledge_exists", "not_owner", "forbidden")
 
 @dataclass(slots=True)
 class Brought:
-    """The outcome of an import: entries `saved`, `unchanged` and `held`; `refused` and `skipped` are in the tree."""
+    """The outcome of an import: entries `saved`, `unchanged` and `held`; `refused` and `skipped` are in the tree.
+
+    Of what was saved, `proposed` wait for a coordinator of their project.
+    """
 
     tree: Tree
     saved: int = 0
     unchanged: int = 0
+    proposed: int = 0
     held: int = 0
     retired: int = 0
     memories: int = 0
@@ -93,6 +97,7 @@ def _count(ledger: LedgerClient, result: Brought, outcome: Outcome) -> None:
             result.held += 1
             continue
         result.saved += status == "saved"
+        result.proposed += row.get("status") == "proposed"
         result.unchanged += status == "unchanged"
         result.ids[number] = item_id
 

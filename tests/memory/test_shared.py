@@ -436,6 +436,20 @@ async def test_a_member_with_roles_proposes_the_kinds_of_these_roles(door: Door)
     await propose(door, DEV, kind="known_issue")
 
 
+async def test_a_batch_says_which_of_its_items_are_proposals(door: Door) -> None:
+    shared = {"types": ["adr"], "scopes": ["project:ledger"], "memory": {"layer": "semantic", "kind": "adr"}}
+    items = [{"content": "wait", **shared}, {"content": "own", "types": ["tool"]}, {"content": "wait", **shared}]
+    results = (await said(door, f"{K}/batch", {"items": items}, ANN))["results"]
+    assert [(one["outcome"], one.get("status")) for one in results] == [
+        ("saved", "proposed"),
+        ("saved", None),
+        ("unchanged", None),
+    ]
+    assert (await read(door, f"{K}/{results[0]['id']}", ANN))["status"] == "proposed"
+    of_the_lead = [{**items[0], "content": "holds"}]
+    assert "status" not in (await said(door, f"{K}/batch", {"items": of_the_lead}, LEAD))["results"][0]
+
+
 async def test_a_list_is_narrowed_to_what_is_meant_for_a_role(door: Door) -> None:
     for kind in ("project_context", "adr", "convention", "known_issue", "user_preference", "habit"):
         body = {"layer": "semantic", "id": kind, "kind": kind, "content": "c", "scopes": ["project:ledger"]}

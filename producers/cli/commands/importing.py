@@ -94,6 +94,7 @@ class Tally:
     lines: int = 0
     unread: int = 0  # lines without a JSON object
     saved: int = 0
+    proposed: int = 0
     unchanged: int = 0
     held: int = 0
     position: int = 0
@@ -118,6 +119,7 @@ class Tally:
         self.held += outcome.get("held", 0)  # an older node holds nothing
         self.position = max(self.position, outcome["position"])
         for one in outcome["results"]:
+            self.proposed += one.get("status") == "proposed"
             if one["outcome"] == "refused":
                 self.refuse(chunk.lines[one["index"]], dict(one["error"] or {}))
 
@@ -127,6 +129,7 @@ class Tally:
         return {
             "lines": self.lines,
             "saved": self.saved,
+            "proposed": self.proposed,
             "unchanged": self.unchanged,
             "held": self.held,
             "refused": len(self.errors),
@@ -207,6 +210,11 @@ def _import(ledger: LedgerClient, chunks: Iterator[Chunk], tally: Tally, shown: 
         land(0)
 
 
+def proposed_hint(proposed: int) -> str:
+    """What an import says of what it saved as proposals, which are out of recall until a coordinator approves them."""
+    return f"; {proposed} proposed (kledger memory list --status proposed)" if proposed else ""
+
+
 def held_hint(held: int) -> str:
     """What an import says of what it did not save, as a person had retired or corrected it."""
     return f"; {held} held (kledger memory held)" if held else ""
@@ -218,7 +226,7 @@ def _answer(tally: Tally, document: dict[str, Any]) -> Answer:
         f" of {document['lines']} in {document['seconds']:.1f} s ({document['rate']:,.0f} items/s),"
         f" at position {document['position']}"
     )
-    counts += held_hint(document["held"])
+    counts += proposed_hint(document["proposed"]) + held_hint(document["held"])
     if not tally.lines:
         return Answer(document, "nothing to import: there is no line with a save payload")
     if not document["searchable"]:

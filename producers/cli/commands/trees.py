@@ -9,7 +9,7 @@ import typer
 from rich.console import Group, RenderableType
 
 from producers.cli.advice import advised_row
-from producers.cli.commands.importing import held_hint
+from producers.cli.commands.importing import held_hint, proposed_hint
 from producers.cli.progress import SEARCHABLE_WITHIN, Wait, bar, until_searchable
 from producers.cli.screen import counted, facts, plain, table
 from producers.cli.session import KNOWLEDGE, Answer, Session, as_caller
@@ -83,6 +83,7 @@ def import_files(
         "directory": str(directory.absolute()),
         "entries": len(tree.entries),
         "saved": imported.saved,
+        "proposed": imported.proposed,
         "unchanged": imported.unchanged,
         "held": imported.held,
         "retired": imported.retired,
@@ -95,7 +96,7 @@ def import_files(
         f"{imported.saved} saved, {imported.unchanged} unchanged, {len(tree.refused)} refused of {len(tree.entries)} "
         f"entries; {imported.retired} retired, {imported.memories} memories stated"
     )
-    counts += held_hint(imported.held)
+    counts += proposed_hint(imported.proposed) + held_hint(imported.held)
     if not searchable["searchable"]:
         counts += f"; searches have position {searchable['searchable_to']}, the rest follows"
     rows = table("file", "entry", "code", "message", right=("entry",))

@@ -53,13 +53,17 @@ KEPT = ("saved", "unchanged")
 
 @dataclass(slots=True)
 class _Batch:
-    """A batch in progress: settled outcomes, open saves, and the ACLs, cases and resources of some of them."""
+    """A batch in progress: settled outcomes, open saves, and the ACLs, cases and resources of some of them.
+
+    `proposed` are those that wait for a coordinator once they are saved.
+    """
 
     results: dict[int, SavedOne]
     open: dict[int, NewEvent]
     shared: dict[int, KnowledgeShared] = field(default_factory=dict)
     cases: dict[int, list[KnowledgeRated]] = field(default_factory=dict)
     resources: dict[int, list[ResourceRequest]] = field(default_factory=dict)
+    proposed: set[int] = field(default_factory=set)
 
     def events(self, index: int, event: NewEvent | None = None) -> list[NewEvent]:
         """The events of one payload, to be appended atomically; `event` replaces its save."""
@@ -90,6 +94,8 @@ class _Batch:
 
     def settle(self, index: int, outcome: Literal["saved", "unchanged"], position: int) -> None:
         self._keep(index, self.open.pop(index).entity_id, outcome, position)
+        if outcome == "saved" and index in self.proposed:
+            self.results[index]["status"] = "proposed"
 
     def repeat(self, index: int, first: int) -> None:
         """The outcome of a payload that repeats an earlier one of the batch."""
@@ -168,7 +174,7 @@ async def _judged(
             if not (kinds := further_types(entities := named_entities(fact, shared))) <= admitted:
                 await require_types(desk, entities)
                 admitted |= kinds
-            await first_status(desk, fact, shared)
+            status = await first_status(desk, fact, shared)
             if fact.supersedes is not None:
                 raise InvalidPayload(
                     f"it supersedes {fact.supersedes}, which is in force until then: save it in a request of its own",
@@ -185,6 +191,8 @@ async def _judged(
             else:
                 first[item_id] = index
                 batch.open[index] = event
+                if status == "proposed":
+                    batch.proposed.add(index)
                 if shared is not None:
                     batch.shared[index] = shared
                 if cases:
@@ -291,7 +299,7 @@ async def _one_by_one(desk: Desk, caller: Caller, batch: _Batch) -> None:
                 appended = (await publish(desk.ledger, desk.tally, events))[len(resource_events) :]
             except VersionConflict as error:
                 await reach_head(desk)
-                alone = _Batch(batch.results, {index: event}, batch.shared, batch.cases)
+                alone = _Batch(batch.results, {index: event}, batch.shared, batch.cases, proposed=batch.proposed)
                 await _settle_known(desk, alone)
                 if not alone.open:
                     batch.open.pop(index)
