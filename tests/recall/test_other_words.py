@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from kledger import LedgerClient
+from ledger.event import JsonObject
 from tests.journeys.running_node import RunningNode, running
 from tests.openai_server import EmbeddingEndpoint, embedding_endpoint
 from tests.recall.people import somebody
@@ -41,12 +42,20 @@ def ann(modelled: RunningNode) -> Iterator[LedgerClient]:
         yield client
 
 
+def unhurried(ann: LedgerClient, question: str) -> JsonObject:
+    """A recall with what the model wrote: what comes too late for one is kept for the next."""
+    while True:
+        answer = ann.recall(question)
+        if not any(lack["part"] == "rewriting" for lack in answer.get("degraded") or ()):
+            return dict(answer)
+
+
 def test_other_words_find_what_the_own_words_do_not(served: EmbeddingEndpoint, ann: LedgerClient) -> None:
     ann.save("user authentication troubleshooting", "Clear the session cookie, then check the token.", ["strategy"])
     ann.save("tea", "Green tea wants eighty degrees.", ["definition"])
     with served.chat.scripted() as chat:
         chat.says({"queries": ["怎么修登录的 bug", "user authentication troubleshooting"]}, to="in other words")
-        answer = ann.recall(QUESTION)
+        answer = unhurried(ann, QUESTION)
         in_chinese = f'<question language="zh">\n{QUESTION}\n'
         assert in_chinese in chat.asked[-1].text, "the question's language, whatever the texts of the caller are in"
     assert [item["task"] for item in answer["results"]] == ["user authentication troubleshooting"]
