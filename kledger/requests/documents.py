@@ -48,5 +48,6 @@ class DocumentRequest(Asked):
     @model_validator(mode="after")
     def _one_of_two(self) -> Self:
         if (self.text is None) == (self.file is None):
-            raise ValueError("give either text or file")
+            both = "both `text` and `file`" if self.text is not None else "neither `text` nor `file`"
+            raise ValueError(f"states {both}: give one of the two")
         return self

@@ -236,6 +236,12 @@ async def test_a_repeated_request_is_answered_alike_and_another_under_its_key_is
     refusal(await door.post("/api/documents", json=other, headers=key), 422, "idempotency_mismatch")
 
 
+async def test_neither_text_nor_file_or_both_is_told_as_what_the_body_states(door: Door) -> None:
+    for said, states in (({}, "neither `text` nor `file`"), ({"text": "a", "file": {"content": "YQ=="}}, "both")):
+        answer = await door.post("/api/documents", json=said, headers=ALICE)
+        assert f"it states {states}" in answer.json()["error"]["message"]
+
+
 @pytest.mark.parametrize(
     ("said", "status", "code"),
     [
