@@ -13,6 +13,7 @@ from typing import Literal, cast, get_args
 from kledger.client.knowledge import ItemFilters
 from kledger.contract.errors import InvalidPayload
 from kledger.contract.lists import join_words
+from kledger.contract.scopes import Visibility
 from kledger.contract.words import ItemFilter, ItemLayer, ItemSort, MemoryConcern
 from producers.web.rendering import with_query
 from producers.web.visit import Visit
@@ -22,6 +23,7 @@ LAYERS: tuple[ItemLayer, ...] = get_args(ItemLayer)
 STATUSES: tuple[ItemFilter, ...] = get_args(ItemFilter)
 SORTS: tuple[ItemSort, ...] = get_args(ItemSort)
 CONCERNS: tuple[MemoryConcern, ...] = get_args(MemoryConcern)
+VISIBILITIES: tuple[Visibility, ...] = get_args(Visibility)
 SCORES = ("2", "3", "4", "5")
 SEVERAL = ("layer", "types", "tags", "scopes")
 """Parameters that may be there several times; each value is a chip of its own."""
@@ -45,6 +47,7 @@ class Narrowed:
             "owner": visit.text("owner") or "",
             "status": visit.one_of("status", STATUSES, ""),
             "concern": visit.one_of("concern", CONCERNS, ""),
+            "visibility": visit.one_of("visibility", VISIBILITIES, ""),
             "min_score": visit.one_of("min_score", SCORES, ""),
             "since": _day(visit, "since"),
             "until": _day(visit, "until"),
@@ -84,6 +87,7 @@ class Narrowed:
             "scopes": self.values("scopes") or None,
             "layers": cast(list[ItemLayer], self.values("layer")) or None,
             "owner": self["owner"] or None,
+            "visibility": [self["visibility"]] if self["visibility"] else None,
             "status": cast(ItemFilter, self["status"] or "active"),
             "concern": cast(MemoryConcern, self["concern"]) if self["concern"] else None,
             "min_score": int(self["min_score"]) if self["min_score"] else None,
@@ -118,7 +122,7 @@ class Narrowed:
 
     def chips(self) -> Sequence[tuple[str, str, str]]:
         """Each filter that is set: its parameter, its value, and the address without it."""
-        single = ("owner", "status", "concern", "min_score", "since", "until")
+        single = ("owner", "visibility", "status", "concern", "min_score", "since", "until")
         return [
             *((name, value, self.toggled(name, value)) for name in SEVERAL for value in self.values(name)),
             *((name, self[name], self.link(**{name: ""})) for name in single if self[name]),

@@ -67,6 +67,9 @@ NARROWED = {
     f"scopes={TEAM}&until=2020-01-01": set(),
     f"scopes={TEAM}&since=2099-12-31": set(),
     "owner=user:lh-mei": {*ALL, "lh-secret"},
+    "owner=user:lh-mei&visibility=private": {"lh-secret"},
+    "owner=user:lh-mei&visibility=shared": ALL,
+    "owner=user:lh-mei&visibility=public": set(),
     "owner=user:nobody-of-lighthouse": set(),
 }
 
@@ -86,18 +89,21 @@ def test_a_search_is_narrowed_by_the_same_filters(mei: Visitor) -> None:
     assert shown(mei.get("/ui/knowledge", q="clean the lens", scopes=TEAM, tags="lamp").text) == {"lh-lamp"}
     assert shown(mei.get("/ui/knowledge", q="clean the lens", scopes=TEAM, layer="episodic").text) <= {"lh-storm"}
     assert shown(mei.get("/ui/knowledge", q="clean the lens", scopes=TEAM, until="2020-01-01").text) == set()
+    assert shown(mei.get("/ui/knowledge", q="clean the lens", owner="user:lh-mei", visibility="private").text) == {
+        "lh-secret"
+    }
 
 
 def test_every_filter_is_a_chip_whose_link_takes_it_alone_away(mei: Visitor) -> None:
-    query = f"types=tool&types=strategy&scopes={TEAM}&tags=lamp&min_score=4&view=table"
+    query = f"types=tool&types=strategy&scopes={TEAM}&tags=lamp&min_score=4&visibility=shared&view=table"
     page = mei.http.get(f"/ui/knowledge?{query}").text
     chips = re.search(r'<ul class="chips".*?</ul>', page, re.DOTALL)
     assert chips is not None
     links = [unescape(each) for each in re.findall(r'class="badge" href="([^"]+)"', chips[0])]
-    assert len(links) == 5
+    assert len(links) == 6
     for link in links:
         assert "view=table" in link
-        assert mei.get(link).text.count('class="badge" href=') == 4
+        assert mei.get(link).text.count('class="badge" href=') == 5
     without_tag = next(link for link in links if "tags=" not in link)
     assert "types=tool" in without_tag
     assert "min_score=4" in without_tag
@@ -113,6 +119,23 @@ def test_a_facet_says_how_many_there_are_and_leads_to_just_these(mei: Visitor) -
         narrowed = mei.get(unescape(link)).text
         if name != TEAM:  # chosen already: its link takes it away
             assert len(shown(narrowed)) == int(count), name
+
+
+def test_a_card_and_its_filter_tell_who_may_see_an_item(mei: Visitor) -> None:
+    page = mei.get("/ui/knowledge", owner="user:lh-mei", visibility="private").text
+    card = re.search(r'data-item="lh-secret".*?</article>', page, re.DOTALL)
+    assert card is not None
+    assert "Visibility: one person" in words(card[0])
+    chosen = re.search(r'<select name="visibility">.*?</select>', page, re.DOTALL)
+    assert chosen is not None
+    assert re.findall(r'value="(\w*)"( selected)?', chosen[0]) == [
+        ("", ""),
+        ("private", " selected"),
+        ("shared", ""),
+        ("org", ""),
+        ("public", ""),
+    ]
+    assert "Visibility: one person" in words(page[page.index('<ul class="chips"') :])
 
 
 def test_the_tabs_are_the_layers_and_the_one_that_is_shown_is_marked(mei: Visitor) -> None:
@@ -137,6 +160,26 @@ def test_the_pages_of_a_project_show_what_it_reads_and_of_others_nothing(mei: Vi
     empty = mei.get("/org/harbour/ws/no-such-project/memory")
     assert empty.status_code == 200
     assert shown(empty.text) == set()
+
+
+def test_the_memory_of_a_project_has_the_health_of_all_that_its_reader_sees_on_top(
+    node: RunningNode, mei: Visitor
+) -> None:
+    mei.post("/ui/settings", language="zh", back="/ui")
+    with node.client() as operator:
+        health = operator.acting_as(user="lh-mei", project="lighthouse").memory_health()
+    page = mei.get("/org/harbour/ws/lighthouse/memory").text
+    panel = re.search(r'<div class="numbers".*?</div>', page, re.DOTALL)
+    assert panel is not None
+    assert page.index(panel[0]) < page.index('<nav class="tabs"')
+    certain = f"{health['mean_confidence'] or 0:.0%}"
+    told = f"总记忆条数 {health['total']} 平均置信度 {certain} 过期记忆 0 待清理 冲突记忆 0 待解决"
+    assert words(panel[0]) == told
+    links = [unescape(link) for link in re.findall(r'href="([^"]+)"', panel[0])]
+    assert shown(mei.get(links[0]).text) >= {"lh-tea", "lh-storm"}
+    for link in links:
+        assert mei.get(link).status_code == 200
+    assert 'class="numbers"' not in mei.get("/org/harbour/ws/lighthouse/knowledge").text
 
 
 def test_who_is_in_no_scope_of_it_sees_nothing_of_it(node: RunningNode) -> None:

@@ -8,10 +8,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
+from urllib.parse import urlencode
 
 from starlette.responses import RedirectResponse, Response
 
 from kledger.answers.knowledge import Item
+from kledger.answers.memory import MemoryHealth
 from kledger.answers.overview import Facets
 from kledger.answers.parts import Degraded
 from kledger.client.knowledge import ItemFilters
@@ -20,7 +22,7 @@ from kledger.contract.recall import floor_of
 from kledger.contract.words import ItemLayer
 from producers.web.addresses import HOME, SOURCES
 from producers.web.headers import OF_A_PAGE
-from producers.web.narrowed import SCORES, SORTS, STATUSES, Narrowed
+from producers.web.narrowed import SCORES, SORTS, STATUSES, VISIBILITIES, Narrowed
 from producers.web.rendering import page, segment, with_query
 from producers.web.rights import may_retire, may_revise
 from producers.web.site import Page, Site
@@ -81,7 +83,7 @@ async def _list(visit: Visit, narrowed: Narrowed, place: tuple[str, str, str] | 
         return RedirectResponse(with_query(narrowed.path, kept), 303, headers=OF_A_PAGE)
     filters = narrowed.filters()
     asked = _found(visit, narrowed, filters) if narrowed["q"] else _listed(visit, narrowed, filters)
-    shown, facets = await asyncio.gather(asked, visit.ledger.facets(**filters))
+    shown, facets, health = await asyncio.gather(asked, visit.ledger.facets(**filters), _health(visit, place))
     sources = await _sources(visit, shown.items)
     session = visit.session
     return page(
@@ -89,6 +91,8 @@ async def _list(visit: Visit, narrowed: Narrowed, place: tuple[str, str, str] | 
         "knowledge.html",
         narrowed=narrowed,
         place=place,
+        health=health,
+        memories=urlencode([("layer", layer) for layer in MEMORY]),
         tabs=TABS,
         shown=shown,
         sources=sources,
@@ -100,9 +104,15 @@ async def _list(visit: Visit, narrowed: Narrowed, place: tuple[str, str, str] | 
         chosen=visit.one_of("chosen", ("page",), ""),
         choose_all=with_query(narrowed.path, {**visit.request.query_params, **narrowed.in_address()}, chosen="page"),
         statuses=STATUSES,
+        visibilities=VISIBILITIES,
         scores=SCORES,
         sorts=SORTS,
     )
+
+
+async def _health(visit: Visit, place: tuple[str, str, str] | None) -> MemoryHealth | None:
+    """How the memories are that the person sees, which stands above those of a project; None on the other lists."""
+    return await visit.ledger.memory_health() if place is not None and place[2] == "memory" else None
 
 
 async def _sources(visit: Visit, items: Sequence[Item]) -> dict[str, int]:
@@ -143,6 +153,7 @@ async def _found(visit: Visit, narrowed: Narrowed, filters: ItemFilters) -> Show
         min_score=filters.get("min_score") or 1,
         types=filters.get("types"),
         owner=filters.get("owner"),
+        visibility=filters.get("visibility"),
         scopes=filters.get("scopes"),
         tags=filters.get("tags"),
         layers=filters.get("layers"),
