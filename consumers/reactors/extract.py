@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from consumers.model import Answer
 from consumers.prompting import extraction_prompt, prompt
 from consumers.reactors.extracted import (
+    OF_A_PERSON,
     Finding,
     Findings,
     Judgement,
@@ -126,7 +127,8 @@ class Extracting:
                 continue
             text = f"{finding.task}\n{finding.content}"
             owner, scopes = requested["owner"], requested["scopes"]
-            if items := await similar_to(self._work, text, owner, scopes, CANDIDATES, position):
+            own = finding.type in OF_A_PERSON
+            if items := await similar_to(self._work, text, owner, scopes, CANDIDATES, position, own=own):
                 known[number] = items
         if not known:
             return nothing

@@ -30,6 +30,8 @@ from projections.views.processes.ask import Process
 MOST_FINDINGS = 60
 PROFILE = "user_profile"
 PROFILE_CATEGORIES = ("preference", "background", "habit", "constraint")
+OF_A_PERSON = (PROFILE, "preference", "mood")
+"""Kinds that say how somebody is: the same words of somebody else are about somebody else."""
 Passing = Literal["preference", "decision", "follow_up", "mood"]
 """What a session leaves for a while: a short memory of that kind."""
 _PASSING: tuple[Passing, ...] = get_args(Passing)

@@ -19,12 +19,13 @@ SPARE = 4
 
 
 async def similar_to(
-    work: Work, text: str, owner: str, scopes: Sequence[str], most: int, as_of: int
+    work: Work, text: str, owner: str, scopes: Sequence[str], most: int, as_of: int, *, own: bool = False
 ) -> list[JsonObject]:
     """Up to `most` active items within `scopes` that match a text best, as of a position, with any score.
 
     Only the owner's own items, those scoped to the owner, and public ones: a request that names a scope for its
-    findings does not prove that its owner may read other items there. Raises what the search raises after TRIES.
+    findings does not prove that its owner may read other items there. With `own` the owner's items alone.
+    Raises what the search raises after TRIES.
     """
     visible = list(dict.fromkeys([owner, *scopes, PUBLIC]))
     await work.searcher.wait_for(as_of, 30.0)
@@ -38,6 +39,7 @@ async def similar_to(
                 min_score=0,
                 as_of=as_of,
                 paths="fused" if attempt < TRIES - 1 else "keyword",
+                only={"owner": [owner]} if own else None,
             )
             results = await work.searcher.search(asked)
             usable = [item for item in results if item["owner"] == owner or {owner, PUBLIC} & set(item["scopes"])]

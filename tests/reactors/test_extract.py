@@ -37,6 +37,30 @@ def verdict(item: int, verdict: str, known: str | None) -> dict[str, Any]:
     return {"item": item, "verdict": verdict, "known": known, "reason": "they say so"}
 
 
+@pytest.mark.parametrize("judged", ["duplicate", "conflict"])
+def test_what_somebody_says_of_themselves_is_compared_with_nobody_elses_profile(
+    ledger: LedgerClient, chat: ChatEndpoint, judged: str
+) -> None:
+    word = f"basilisk-{judged}"
+    said = f"Wants short answers about the {word}."
+    theirs = ledger.acting_as(user="alba").save("Answers", said, ["user_profile"], scopes=["public"])["id"]
+    caught_up(ledger)
+    finds(chat, word, finding(said, "m-1", type="user_profile"))
+    judges(chat, word, verdict(0, judged, theirs))
+    bo = ledger.acting_as(user=f"bo-{judged}")
+    done = bo.extract(messages=[{"id": "m-1", "role": "user", "content": said}], kind="statement")
+    assert [each["action"] for each in done["items"]] == ["saved"]
+    (own,) = bo.list(owner=f"user:bo-{judged}")["results"]
+    assert (own["content"], own["types"]) == (said, ["user_profile"])
+    assert not [call for call in chat.asked if theirs in call.text], "a model is not told of it"
+    assert bo.conflicts()["results"] == []
+    # Their own is known: said again, it is evidence.
+    caught_up(ledger)
+    judges(chat, word, verdict(0, "duplicate", own["id"]))
+    again = bo.extract(messages=[{"id": "m-2", "role": "user", "content": said}], kind="statement")
+    assert again["items"] == [{"knowledge_id": own["id"], "action": "confirmed"}]
+
+
 def test_what_somebody_says_of_themselves_becomes_their_profile(ledger: LedgerClient, chat: ChatEndpoint) -> None:
     mei = ledger.acting_as(user="梅", agent="scribe").within(trace_id="trace-tea", message_id="m-tea")
     said = finding("喜欢不加糖的乌龙茶。", "m-tea", "made-up", type="user_profile", category="liking", task="泡茶时")
