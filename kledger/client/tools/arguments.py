@@ -19,6 +19,7 @@ TopK = Annotated[int, Field(ge=1, le=100, description="At most so many items")]
 MinMatch = Annotated[float, Field(ge=0, le=1, description="Leave out items that cover less of the query than this")]
 MinScore = Annotated[int, Field(ge=0, le=5, description="Leave out items with a score below this")]
 Limit = Annotated[int, Field(ge=1, le=1000, description="At most so many items")]
+Next = Annotated[int | None, Field(ge=1, description="To read on, with the same filters: the last answer's `next`")]
 KnowledgeId = Annotated[str, Field(description="The item's id, for example knowledge-20260305-a1b2")]
 Types = Annotated[
     list[str],

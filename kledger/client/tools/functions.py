@@ -165,10 +165,11 @@ async def knowledge_list(
     scopes: given.OnlyScopes = None,
     owner: given.OnlyOwner = None,
     visibility: given.OnlyVisibility = None,
+    next: given.Next = None,
 ) -> ToolItemList:
     """List what is known, newest first; to find something by what it says, search."""
     listed = await knowledge.list_items(
-        wire, limit=limit, types=types, scopes=scopes, owner=owner, visibility=visibility
+        wire, limit=limit, before=next, types=types, scopes=scopes, owner=owner, visibility=visibility
     )
     return {**listed, "metadata": {"items": listed["results"]}}
 
@@ -391,11 +392,17 @@ async def memory_list(
     kind: given.OnlyKind = "",
     status: given.WithStatus = "active",
     limit: given.Limit = 10,
+    next: given.Next = None,
 ) -> MemoryList:
     """Memories by when they happened, the latest first. With `status` proposed: what waits for you in the projects that
     you coordinate, and what you have proposed."""
     return await memory.memories(
-        wire, layers=[layer] if layer else None, kinds=[kind] if kind else None, status=status, limit=limit
+        wire,
+        layers=[layer] if layer else None,
+        kinds=[kind] if kind else None,
+        status=status,
+        limit=limit,
+        offset=next or 0,
     )
 
 
@@ -413,10 +420,10 @@ async def memory_review(
 
 
 @tool("List what is held back", reads=True)
-async def memory_held(wire: Wire, limit: given.Limit = 10) -> HeldList:
+async def memory_held(wire: Wire, limit: given.Limit = 10, next: given.Next = None) -> HeldList:
     """What an import, an extraction or a document said again although a person had retired or corrected it: it is not
     saved. Show it to your user, who decides."""
-    return await memory.held_statements(wire, limit=limit)
+    return await memory.held_statements(wire, limit=limit, offset=next or 0)
 
 
 @tool("Decide on what is held back")
