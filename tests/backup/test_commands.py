@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 
 from kledger.contract.errors import NotOwner
 from kledger.contract.scopes import Caller
+from producers.access.tokens import create_token
 from producers.cli.main import app
 from producers.operations.admin import jobs as admin
 from tests.backup.kept import backed_up, history
@@ -116,6 +117,15 @@ def test_a_backup_is_restored_into_a_new_directory_once_and_proved(whole: Path, 
     assert (ran.exit_code, "nothing to mend" in said(ran)) == (0, True)
     ran = kledger("repair", "--from", str(whole), "--data", str(tmp_path / "nowhere"))
     assert ran.exit_code == 2
+
+
+def test_a_restore_says_that_no_tokens_came_back_where_the_directory_has_none(whole: Path, tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    ran = kledger("restore-backup", str(whole), "--data", str(data))
+    assert (ran.exit_code, "a node on it asks for none" in said(ran)) == (0, True)
+    create_token(data.with_name("other"), {}, "operator")
+    ran = kledger("restore-backup", str(whole), "--data", str(data.with_name("other")))
+    assert (ran.exit_code, "asks for none" in said(ran)) == (0, False)
 
 
 async def test_only_the_operator_backs_a_node_up(tmp_path: Path) -> None:

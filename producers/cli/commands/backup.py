@@ -35,6 +35,10 @@ if TYPE_CHECKING:  # their imports take a good part of the time of `kledger --he
     from ledger.integrity.signing_keys import VerifyingKey
 
 T = TypeVar("T")
+_TOKENS = (
+    "are in no backup: until {data} has some, a node on it asks for none. Copy the backed-up node's tokens.json "
+    "there, or make new ones with kledger token create, before others reach it"
+)
 
 Nats = Annotated[
     str | None, typer.Option(metavar="URL", help="The NATS server, with its administrator: nats://USER:PASSWORD@HOST.")
@@ -127,6 +131,7 @@ def restore_backup(
     import asyncio
 
     from ledger.backup.fetching import brought_here
+    from producers.access.tokens import tokens_file
 
     _check_one(data, nats)
     if data is not None:
@@ -150,6 +155,7 @@ def restore_backup(
         *([("archive", f"{counted(restored.archived, 'file')} of the backup")] if restored.archived else []),
         *([("views", _of_views(views))] if views is not None else []),
         *([("keys", _of_keys(data, views))] if restored.keys else []),
+        *([("tokens", _TOKENS.format(data=data))] if data is not None and not tokens_file(data).exists() else []),
     )
     return Answer({**asdict(restored), "views": views}, lines)
 
