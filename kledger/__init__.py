@@ -6,7 +6,8 @@
     with LedgerClient() as ledger:
         ledger.search("how do I name a branch")
 
-Both clients bind one table of endpoints (`client/clients.py`). Errors are those of `kledger.contract.errors`, by code.
+Both clients bind one table of endpoints (`client/clients.py`). Errors are those of `kledger.contract.errors`, by code,
+and each of them is a `LedgerError`.
 """
 
 from __future__ import annotations
@@ -15,17 +16,27 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from kledger.client.clients import AsyncLedgerClient, LedgerClient
+    from kledger.contract.errors import LedgerError
 
 DEFAULT_URL = "http://127.0.0.1:8420"
 """Where a node is unless somebody says otherwise."""
 
-__all__ = ["DEFAULT_URL", "AsyncLedgerClient", "LedgerClient"]
+__all__ = ["DEFAULT_URL", "AsyncLedgerClient", "LedgerClient", "LedgerError"]
 
 
 def __getattr__(name: str) -> Any:
     """Load the client when it is first named: who needs error codes or words alone loads no client."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    if name == "LedgerError":
+        from kledger.contract.errors import LedgerError
+
+        return LedgerError
     from kledger.client import clients
 
     return getattr(clients, name)
+
+
+def __dir__() -> list[str]:
+    """What is here, loaded or not: a shell completes it, and an import of nearly such a name is told it."""
+    return sorted({*globals(), *__all__})

@@ -16,7 +16,7 @@ from pathlib import Path, PurePath
 from types import NoneType, SimpleNamespace, UnionType
 from typing import Any, Concatenate, Literal, ParamSpec, TypeVar, Union, get_args, get_origin, get_type_hints
 
-from kledger.client.slips.other_names import told_otherwise
+from kledger.client.slips.other_names import named_here, told_otherwise
 from kledger.contract.errors import InvalidPayload
 
 P = ParamSpec("P")
@@ -48,7 +48,8 @@ def refusing_slips(
         try:
             given = signature.bind(wire, *args, **kwargs).arguments
         except TypeError as error:
-            raise told_otherwise(error, called(), tuple(signature.parameters)[1:], kwargs) from None
+            taken = tuple(signature.parameters)[1:]
+            raise told_otherwise(error, called(), taken, kwargs, named_here(signature)) from None
         for name, value in given.items():
             if name in checks and not (value is None and name in optional):
                 checks[name](name, value)

@@ -11,10 +11,12 @@ from typing import Any
 
 import pytest
 
+import kledger
 from kledger import AsyncLedgerClient, LedgerClient
 from kledger.client.clients import LedgerEndpoints
 from kledger.client.faces import Endpoint
 from kledger.client.slips import other_names
+from kledger.contract import errors
 from tests.doors.scripted_node import scripted_node
 from tests.doors.sdk_families import FAMILIES
 from tests.house.project import ROOT
@@ -28,6 +30,29 @@ def test_a_method_of_another_library_is_answered_with_the_one_that_is_here(clien
         assert hasattr(client, here)
     with pytest.raises(AttributeError, match=r"no attribute 'nothing_like_it'$"):
         client("http://127.0.0.1:1").nothing_like_it  # noqa: B018  # to name it is the test
+
+
+def test_what_the_package_has_is_listed_before_it_is_loaded_and_its_errors_have_one_base() -> None:
+    assert {*kledger.__all__} <= {*dir(kledger)}
+    assert kledger.LedgerError is errors.LedgerError
+    assert all(hasattr(kledger, name) for name in kledger.__all__)
+
+
+def test_an_argument_of_another_library_is_answered_with_the_one_that_is_here() -> None:
+    ledger = LedgerClient("http://127.0.0.1:1")
+    asked: list[tuple[Callable[[], object], str]] = [
+        (lambda: ledger.acting_as("ann"), "as user=…"),  # type: ignore[misc]
+        (lambda: ledger.search("tea", 3), "as top_k=…"),
+        (lambda: ledger.search("tea", threshold=0.4), "here it is min_match=…"),
+        (lambda: ledger.recall("tea", max_tokens=400), "here it is budget_tokens=…"),
+        (lambda: ledger.remember("tea", ttl=60), "here it is lifetime=…"),
+        (lambda: ledger.session("s").context(budget=400), "here it is max_tokens=…"),
+        (lambda: ledger.session("s").append("user", "hello"), "write [{'role': 'user'"),
+        (lambda: ledger.session("s").append(role="user", content="hello"), "a field of a message"),
+    ]
+    for call, here in asked:
+        with pytest.raises(TypeError, match=re.escape(here)):
+            call()
 
 
 @pytest.mark.parametrize("family", FAMILIES)

@@ -15,10 +15,13 @@ _FOR_GOOD = "kledger forget user:ID is for good"
 _METHODS = {
     "AggregateStreamAsync": "get(id, as_of=…)",
     "add": "remember, or save for knowledge about a task; extract(messages=[…]) where a model reads what was said",
+    "add_documents": "documents.ingest",
     "add_many": "save_many",
+    "add_memory": "remember",
     "add_messages": "session(id).append",
     "agents": "acting_as(agent=…); an agent runs where yours does, and is there once it says something",
     "append": "save, or session(id).append for what is said",
+    "as_user": "acting_as(user=…)",
     "archival_memory_insert": "remember, or save for knowledge about a task",
     "archival_memory_search": "search",
     "backup": "kledger backup DIR, where the node runs",
@@ -30,18 +33,26 @@ _METHODS = {
     "export": "kledger export-tree",
     "forget": f"retire, which takes one item out of recall; {_FOR_GOOD}",
     "get_all": "list, a page, or iterate, all",
+    "get_memories": "memories",
+    "get_memory": "memory",
     "get_user_context": "session(id).context for the messages, recall for what is known",
     "graph": "search and recall; lineage for what leads to what",
     "human": "profiles, of which user is one",
     "insert": "remember, or save for knowledge about a task",
+    "load_memory_variables": "session(id).context for the messages, recall for what is known",
     "passages": "remember to keep one, search to find it, iterate for all",
     "persona": "profiles, of which work is one",
+    "ping": "health",
+    "put": "save with an id, or remember; profiles.put for a profile",
     "query": "search, or sql",
     "read": "get",
     "reflect": "recall, whose text goes into the prompt of a model of yours",
     "remove": "retire, which restore takes back",
     "reset": "kledger forget user:ID, which is for good; bulk('retire', ids) can be taken back",
     "retain": "remember, or save for knowledge about a task; extract(text=…) where a model reads what was said",
+    "save_context": "session(id).append, remember for what is to be kept",
+    "search_memory": "search, or recall for the text that goes into a prompt",
+    "similarity_search": "search",
     "store": "remember, or save for knowledge about a task",
     "subscribe": "changes(after=position), asked again after its next",
     "thread": "session(id)",
@@ -53,7 +64,10 @@ _OF_A_FAMILY = {
     "LedgerEndpoints": _METHODS,
     "SessionEndpoints": {
         "add": "append",
+        "add_ai_message": "append, of messages whose role is assistant",
+        "add_message": "append",
         "add_messages": "append",
+        "add_user_message": "append, of messages whose role is user",
         "delete": "remove, for good; close lets it be opened again",
         "get": "messages, or context for what fits a model's window",
         "get_messages": "messages",
@@ -96,12 +110,17 @@ _OF_A_FAMILY = {
 """What each family of endpoints has under another name."""
 _SIZES = dict.fromkeys(("k", "limit", "max_results", "n", "n_results", "top_k", "top_n"), ("top_k", "limit"))
 _ADDRESSES = dict.fromkeys(("address", "base_url", "endpoint", "host", "port", "server"), ("url",))
+_BOUNDS = dict.fromkeys(("min_relevance", "score_threshold", "similarity_threshold", "threshold"), ("min_match",))
+_WINDOWS = dict.fromkeys(("budget", "budget_tokens", "max_tokens", "token_limit"), ("max_tokens", "budget_tokens"))
 _TOKENS = dict.fromkeys(("api_key", "auth", "bearer", "key", "password"), ("token",))
 _ELSEWHERE = {
     **_SIZES,
     **_ADDRESSES,
+    **_BOUNDS,
+    **_WINDOWS,
     **_TOKENS,
     "expected_revision": ("expected_version",),
+    "expires_in": ("lifetime",),
     "invalid_at": ("as_of",),
     "item_id": ("id",),
     "knowledge_id": ("id",),
@@ -111,6 +130,7 @@ _ELSEWHERE = {
     "q": ("query", "message"),
     "query": ("message",),
     "tags": ("metadata",),
+    "ttl": ("lifetime",),
     "valid_at": ("as_of",),
 }
 """What an argument is called where the method takes one of these."""
@@ -126,9 +146,13 @@ _ARGUMENTS = {
     "session_id": "session=…, where a method takes it, or within(trace_id=…)",
     "thread_id": "session=…, where a method takes it, or session(id)",
     "filters": "types, owner, layers, tags, since, until",
+    "expires_at": "lifetime=…, in seconds, which short memories have",
+    "expiration_date": "lifetime=…, in seconds, which short memories have",
+    "role": "a field of a message: [{'role': 'user', 'content': '…'}]",
     "infer": "extract, where a model finds knowledge; remember keeps a text as it is",
 }
 _UNKNOWN = re.compile(r"unexpected keyword argument '(.*)'$")
+_TOO_MANY = "too many positional arguments"
 _CLOSE = 0.75
 
 
@@ -147,14 +171,19 @@ def called_otherwise(client: object, name: str) -> NoReturn:
     raise AttributeError(said, name=name, obj=client)
 
 
-def told_otherwise(error: TypeError, method: str, taken: tuple[str, ...], named: Iterable[str] = ()) -> TypeError:
+def told_otherwise(
+    error: TypeError, method: str, taken: tuple[str, ...], named: Iterable[str] = (), instead: str = ""
+) -> TypeError:
     """The error about arguments that do not fit, with the method's name, what it takes, and what it is called here.
 
-    Of `named`, one that the method does not take is told before one that is missing: it may be the same.
+    Of `named`, one that the method does not take is told before one that is missing: it may be the same. `instead` is
+    what to write in place of one positional argument more than there are.
     """
     if (unknown := next((name for name in named if name not in taken), None)) is not None:
         error = TypeError(f"got an unexpected keyword argument {unknown!r}")
     here = _argument_here(told[1], taken) if (told := _UNKNOWN.search(str(error))) else ""
+    if str(error) == _TOO_MANY:
+        here = instead
     return TypeError(f"{method}() {error}{here}; it takes {', '.join(taken) or 'nothing'}")
 
 
@@ -165,6 +194,14 @@ def _argument_here(name: str, taken: Sequence[str]) -> str:
         return f"; here it is {_ARGUMENTS[name]}"
     near = _nearest(name, taken)
     return f"; is {near}=… meant?" if near else ""
+
+
+def named_here(signature: inspect.Signature) -> str:
+    """What to write in place of one positional argument more than there are."""
+    by_name = [each.name for each in signature.parameters.values() if each.kind is inspect.Parameter.KEYWORD_ONLY]
+    if by_name:
+        return f"; name what it is, as {by_name[0]}=…"
+    return "; write [{'role': 'user', 'content': '…'}]" if "messages" in signature.parameters else ""
 
 
 def _nearest(name: str, names: Iterable[str]) -> str | None:
@@ -183,7 +220,7 @@ def telling_what_it_takes(method: Callable[P, R]) -> Callable[P, R]:
             signature.bind(*args, **kwargs)
         except TypeError as error:
             name = type(args[0]).__name__ if method.__name__ == "__init__" and args else method.__name__
-            raise told_otherwise(error, name, tuple(signature.parameters)[1:], kwargs) from None
+            raise told_otherwise(error, name, tuple(signature.parameters)[1:], kwargs, named_here(signature)) from None
         return method(*args, **kwargs)
 
     return checked
