@@ -16,7 +16,7 @@ from typer.testing import CliRunner, Result
 
 from producers.cli import session
 from producers.cli.main import app
-from tests.doors.scripted_node import ScriptedNode, commanded_node
+from tests.doors.scripted_node import ScriptedNode
 from tests.processes.started import ROOT
 
 SAVED = {"id": "k-1", "position": 7, "version": 1, "event_id": "e-1", "duplicate": False}
@@ -42,12 +42,6 @@ ITEM: dict[str, Any] = {
     "updated_at": "2026-03-06T12:00:00Z",
 }
 FOUND = {"results": [ITEM], "count": 1, "position": 41, "recall_id": None}
-
-
-@pytest.fixture
-def node(monkeypatch: pytest.MonkeyPatch) -> Iterator[ScriptedNode]:
-    with commanded_node(monkeypatch) as running:
-        yield running
 
 
 def kledger(*arguments: str, stdin: str | None = None) -> Result:

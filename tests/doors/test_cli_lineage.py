@@ -2,21 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
-import pytest
 from typer.testing import CliRunner, Result
 
 from producers.cli.main import app
-from tests.doors.scripted_node import ScriptedNode, scripted_node
-
-
-@pytest.fixture
-def node(monkeypatch: pytest.MonkeyPatch) -> Iterator[ScriptedNode]:
-    with scripted_node() as running:
-        monkeypatch.setenv("KLEDGER_URL", running.url)
-        yield running
+from tests.doors.scripted_node import ScriptedNode
 
 
 def kledger(*arguments: str) -> Result:

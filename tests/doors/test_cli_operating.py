@@ -6,7 +6,6 @@ import fcntl
 import json
 import socket
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -15,7 +14,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from producers.cli.main import app
-from tests.doors.scripted_node import ScriptedNode, scripted_node
+from tests.doors.scripted_node import ScriptedNode
 
 STATUS: dict[str, Any] = {
     "healthy": True,
@@ -47,13 +46,6 @@ VERIFIED: dict[str, Any] = {
     "views": [{"view": "knowledge", "rows": 60, "live": "a1b2", "replayed": "a1b2", "equal": True}],
     "differences": [],
 }
-
-
-@pytest.fixture
-def node(monkeypatch: pytest.MonkeyPatch) -> Iterator[ScriptedNode]:
-    with scripted_node() as running:
-        monkeypatch.setenv("KLEDGER_URL", running.url)
-        yield running
 
 
 def kledger(*arguments: str) -> Result:

@@ -3,25 +3,22 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner, Result
 
 from producers.cli.main import app
-from tests.doors.scripted_node import ScriptedNode, scripted_node
+from tests.doors.scripted_node import ScriptedNode
 
 SAVED = {"id": "a/b", "position": 7, "version": 1, "event_id": "e-1", "duplicate": False}
 SETTLED = {"views": [{"position": 9}]}
 
 
 @pytest.fixture
-def node(monkeypatch: pytest.MonkeyPatch) -> Iterator[ScriptedNode]:
-    with scripted_node() as running:
-        running.says("GET /api/admin/status", SETTLED)
-        monkeypatch.setenv("KLEDGER_URL", running.url)
-        yield running
+def node(node: ScriptedNode) -> ScriptedNode:
+    node.says("GET /api/admin/status", SETTLED)
+    return node
 
 
 def resource(*arguments: str, stdin: str | None = None) -> Result:

@@ -20,17 +20,11 @@ from producers.cli.command_files import CommandsOfFiles
 from producers.cli.main import app
 from producers.cli.screen import counted
 from producers.cli.usage import other_names
-from tests.doors.scripted_node import ScriptedNode, commanded_node
+from tests.doors.scripted_node import ScriptedNode
 from tests.doors.test_cli_knowledge import CHANGED, ITEM, SAVED, kledger
 from tests.doors.test_cli_paths import COMMANDS, line
 from tests.patience import PATIENCE
 from tests.processes.started import ENVIRONMENT, ROOT
-
-
-@pytest.fixture
-def node(monkeypatch: pytest.MonkeyPatch) -> Iterator[ScriptedNode]:
-    with commanded_node(monkeypatch) as running:
-        yield running
 
 
 def test_show_names_the_position_of_the_last_change_as_what_it_is(node: ScriptedNode) -> None:

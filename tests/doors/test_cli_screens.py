@@ -21,15 +21,9 @@ from producers.cli.advice import advised
 from producers.cli.encoding import plain
 from producers.cli.main import app
 from producers.cli.usage.examples import HEAD
-from tests.doors.scripted_node import ScriptedNode, commanded_node
+from tests.doors.scripted_node import ScriptedNode
 from tests.doors.test_cli_knowledge import ITEM
 from tests.house.project import modules
-
-
-@pytest.fixture
-def node(monkeypatch: pytest.MonkeyPatch) -> Iterator[ScriptedNode]:
-    with commanded_node(monkeypatch) as running:
-        yield running
 
 
 def kledger(*arguments: str) -> Result:

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
 from typer.testing import CliRunner, Result
 
 from producers.access.tokens import read_records, tokens_file
 from producers.cli.main import app
-from tests.doors.scripted_node import ScriptedNode, commanded_node
+from tests.doors.scripted_node import ScriptedNode
 
 SHARED = {"id": "k-1", "position": 8, "event_id": "e-2"}
 SINCE = {
@@ -31,12 +29,6 @@ WHY = {
     "may_change": {"owner": "user:ann", "writers": ["user:bob"], "coordinators": [], "you": None},
     "position": 1300,
 }
-
-
-@pytest.fixture
-def node(monkeypatch: pytest.MonkeyPatch) -> Iterator[ScriptedNode]:
-    with commanded_node(monkeypatch) as running:
-        yield running
 
 
 def kledger(*arguments: str) -> Result:

@@ -6,8 +6,6 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import ExitStack
 from pathlib import Path
 from uuid import uuid4
 
@@ -22,14 +20,7 @@ from tests.examples import tries
 from tests.journeys.running_node import ROOT, RunningNode
 from tests.knowhub.doors import NAMES, Http
 from tests.knowhub.walking import Walk
-from tests.openai_chat import ChatEndpoint
 from tests.patience import PATIENCE
-
-
-@pytest.fixture
-def walk(request: pytest.FixtureRequest, shared_node: RunningNode) -> Iterator[Walk]:
-    with ExitStack() as stack:
-        yield Walk(shared_node.url, request.param, stack, ChatEndpoint())
 
 
 @pytest.mark.parametrize("walk", ["http", "sdk", "command"], indirect=True)

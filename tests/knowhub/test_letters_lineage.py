@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import ExitStack
 from typing import Any
 from uuid import uuid4
 
@@ -15,7 +14,6 @@ from ledger.event import JsonObject
 from tests.journeys.running_node import RunningNode
 from tests.knowhub.doors import ITEM, NAMES, Command, Door, Http, Mcp, Sdk
 from tests.knowhub.walking import Walk
-from tests.openai_chat import ChatEndpoint
 
 
 @pytest.fixture
@@ -27,12 +25,6 @@ def word() -> str:
 def node(shared_node: RunningNode) -> Iterator[LedgerClient]:
     with LedgerClient(shared_node.url) as ledger:
         yield ledger
-
-
-@pytest.fixture
-def walk(request: pytest.FixtureRequest, shared_node: RunningNode) -> Iterator[Walk]:
-    with ExitStack() as stack:
-        yield Walk(shared_node.url, request.param, stack, ChatEndpoint())
 
 
 def given(door: Door, trace: str, message: str, method: str, path: str, body: JsonObject) -> Any:

@@ -2,27 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import ExitStack
 from typing import Any
 
 import pytest
 
 from ledger.event import JsonObject
-from tests.journeys.running_node import RunningNode
 from tests.knowhub.doors import NAMES, Command, Door, Http, Mcp, Refused, Sdk
 from tests.knowhub.walking import Walk
-from tests.openai_chat import ChatEndpoint
 
 JUDGED = ("add_helpful_case", "update_score")
 SAID: JsonObject = {"add_helpful_case": {"task": "build", "outcome": "fixed"}, "update_score": 5}
 REWRITE = "make it shorter"
-
-
-@pytest.fixture
-def walk(request: pytest.FixtureRequest, shared_node: RunningNode) -> Iterator[Walk]:
-    with ExitStack() as stack:
-        yield Walk(shared_node.url, request.param, stack, ChatEndpoint())
 
 
 def updated(door: Door, item_id: str, **said: Any) -> JsonObject:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from contextlib import ExitStack
 from tempfile import NamedTemporaryFile
 from typing import Any
 from urllib.parse import quote
@@ -18,13 +16,6 @@ from producers.cli.main import app
 from tests.journeys.running_node import RunningNode
 from tests.knowhub.doors import ITEM, NAMES, Command, Door, Http, Mcp, Refused, Sdk
 from tests.knowhub.walking import Walk
-from tests.openai_chat import ChatEndpoint
-
-
-@pytest.fixture
-def walk(request: pytest.FixtureRequest, shared_node: RunningNode) -> Iterator[Walk]:
-    with ExitStack() as stack:
-        yield Walk(shared_node.url, request.param, stack, ChatEndpoint())
 
 
 @pytest.fixture

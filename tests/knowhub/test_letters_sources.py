@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from contextlib import ExitStack
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -17,7 +15,6 @@ from ledger.event import JsonObject
 from tests.journeys.running_node import RunningNode
 from tests.knowhub.doors import ITEM, Command, Http, Refused, Sdk
 from tests.knowhub.walking import Walk
-from tests.openai_chat import ChatEndpoint
 
 SOURCE_FIELDS = {"name", "category", "urls", "agent_id", "submitted_by", "timestamp", "trace_id", "message_id"}
 DATES = {"created_at": "2026-03-05T12:00:00Z", "updated_at": "2026-03-06T09:30:00Z"}
@@ -28,12 +25,6 @@ CASES: JsonObject = {
     ],
     "harmful_history": [{"task": "周五发布", "outcome": "失败", "reason": "没有人在"}],
 }
-
-
-@pytest.fixture
-def walk(request: pytest.FixtureRequest, shared_node: RunningNode) -> Iterator[Walk]:
-    with ExitStack() as stack:
-        yield Walk(shared_node.url, request.param, stack, ChatEndpoint())
 
 
 @pytest.fixture
