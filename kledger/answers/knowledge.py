@@ -126,11 +126,19 @@ class ItemMemory(TypedDict):
     steps: NotRequired[list[str]]
 
 
-class ItemFields(TypedDict):
-    """What every answer that has an item says of it; `acl` and `memory` are there where the item has one.
+class Shown(TypedDict):
+    """What every answer about an item, a version of it or a memory has where there is some.
 
     `supersedes` is the item of which it is a later version; `superseded_by`, where it is superseded, the one in force.
     """
+
+    acl: NotRequired[list[AclEntry]]
+    supersedes: NotRequired[str]
+    superseded_by: NotRequired[str]
+
+
+class ItemFields(Shown):
+    """What every answer that has an item says of it; `memory` is there where it is one."""
 
     id: str
     task: str
@@ -146,10 +154,7 @@ class ItemFields(TypedDict):
     position: Annotated[int, Field(description="The log position of the last event about it")]
     created_at: Time
     updated_at: Time
-    acl: NotRequired[list[AclEntry]]
     memory: NotRequired[ItemMemory]
-    supersedes: NotRequired[str]
-    superseded_by: NotRequired[str]
 
 
 class SavedItem(Saved):
@@ -358,7 +363,7 @@ ItemChange = Literal[
 """What made a version of an item."""
 
 
-class ItemVersion(TypedDict):
+class ItemVersion(Shown):
     """One version of an item: what it said from `valid_from` up to `valid_to`, null while it holds.
 
     `reason` is why it was made, where somebody said so; `length` the characters of a content that was shortened.
@@ -387,10 +392,7 @@ class ItemVersion(TypedDict):
     event_id: str
     reason: NotRequired[str]
     length: NotRequired[int]
-    acl: NotRequired[list[AclEntry]]
     memory: NotRequired[ItemMemory]
-    supersedes: NotRequired[str]
-    superseded_by: NotRequired[str]
 
 
 class History(Answered):

@@ -7,7 +7,7 @@ from typing import Annotated, Literal, NotRequired
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from kledger.answers.knowledge import AclEntry, SavedItem
+from kledger.answers.knowledge import SavedItem, Shown
 from kledger.answers.parts import Answered, Count, JsonDocument, KeptAt, Position, Time, Total
 from kledger.contract.scopes import Visibility
 from kledger.contract.words import HeldStatus, ItemStatus, MemoryLayer
@@ -22,7 +22,7 @@ class EpisodeContext(TypedDict):
     artifacts: list[str]
 
 
-class Memory(TypedDict):
+class Memory(Shown):
     """A memory, with the fields of its layer; `type` is its layer too.
 
     `evidence_count` is 1 for its save and 1 for each confirmation and credited helpful case, `usage_count` and
@@ -56,10 +56,7 @@ class Memory(TypedDict):
     position: Annotated[int, Field(description="The log position of the last event about it")]
     created_at: Time
     updated_at: Time
-    acl: NotRequired[list[AclEntry]]
     merged_into: NotRequired[str]
-    supersedes: NotRequired[str]
-    superseded_by: NotRequired[str]
     reason: NotRequired[Annotated[str | None, Field(description="Of one memory that was rejected: why")]]
     lifetime: NotRequired[int]
     expires_at: NotRequired[Time]

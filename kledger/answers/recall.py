@@ -7,7 +7,7 @@ from typing import Annotated, NotRequired
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from kledger.answers.knowledge import AclEntry, Eval, Hit, ItemMemory, ItemSource
+from kledger.answers.knowledge import Eval, Hit, ItemMemory, ItemSource, Shown
 from kledger.answers.parts import Answered, Count, JsonDocument, KeptAt, Position, Time, Total
 from kledger.contract.language import Language
 from kledger.contract.recall import Intent
@@ -68,7 +68,7 @@ class RecalledPart(TypedDict):
     after: list[PartChunk]
 
 
-class RecalledItem(TypedDict):
+class RecalledItem(Shown):
     """What answers a message: an item, or of the layer `working` an older message of the session (`role`, `number`).
 
     `match` is 0 to 1, `why` has the factors that ranked it. `part` is there for a chunk of a document; `beside` names
@@ -97,9 +97,6 @@ class RecalledItem(TypedDict):
     source: NotRequired[ItemSource]
     eval: NotRequired[Eval]
     memory: NotRequired[ItemMemory]
-    acl: NotRequired[list[AclEntry]]
-    supersedes: NotRequired[str]
-    superseded_by: NotRequired[str]
     message_id: NotRequired[str]
     quality_score: NotRequired[float]
     version: NotRequired[int]

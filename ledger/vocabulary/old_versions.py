@@ -57,14 +57,14 @@ class KnowledgeSaved1(Fact):
     eval: EarlierEval | None = None
 
 
-def _before(fact: type[Fact], about: str, back: int = 1) -> type[Fact]:
-    """The version of an event that lacks the last field of `Fact.added`, or the last `back` of them."""
-    version, lacking = fact.version - back, fact.added[-back:]
+def _earlier(fact: type[Fact], about: str, version: int = 1) -> type[Fact]:
+    """An earlier version of an event; each later one has one field more, the next of `Fact.added`."""
+    lacking = fact.added[version - fact.version :]
     fields: dict[str, Any] = {
         name: (info.annotation, info) for name, info in fact.model_fields.items() if name not in lacking
     }
     form: type[Fact] = create_model(f"{fact.__name__}{version}", __base__=fact.__bases__[0], __doc__=about, **fields)
-    form.name, form.version, form.added = fact.name, version, fact.added[:-back]
+    form.name, form.version, form.added = fact.name, version, fact.added[: version - fact.version]
     return form
 
 
@@ -72,17 +72,17 @@ _THROUGH = "it does not say through what its actor reads the item."
 _BULK = "it does not say of which bulk it is a part."
 _FORMS: tuple[type[Fact], ...] = (
     KnowledgeSaved1,
-    _before(KnowledgeSaved, "A new item; it says nowhere but in its source where it is from.", back=3),
-    _before(KnowledgeSaved, "A new item, which says where it is from; it is no memory.", back=2),
-    _before(KnowledgeSaved, "A new item or memory; it does not say of which item it is a later version."),
-    _before(KnowledgeRated, f"The item helped or harmed, with the case that shows it; {_THROUGH}"),
-    _before(KnowledgeScored, f"A new score, 1 (poor) to 5; {_THROUGH}"),
-    _before(KnowledgeConfirmed, f"The item was said again; {_THROUGH}"),
-    _before(KnowledgeRetired, f"The owner, or a coordinator, takes the item out of recall; {_BULK}"),
-    _before(KnowledgeRestored, f"The owner, or a coordinator, brings the item back; {_BULK}"),
-    _before(KnowledgeShared, f"The owner states the whole ACL of the item anew; {_BULK}"),
-    _before(ResourceSaved, "The owner states the whole resource; it does not say where it is from."),
-    _before(RecallServed, "Items were handed out, best first; it does not say how they were ranked."),
-    _before(ExtractionRequested, "Knowledge is to be drawn from messages; it does not say which agent has it drawn."),
+    _earlier(KnowledgeSaved, "A new item; it says nowhere but in its source where it is from.", 2),
+    _earlier(KnowledgeSaved, "A new item, which says where it is from; it is no memory.", 3),
+    _earlier(KnowledgeSaved, "A new item or memory; it does not say of which item it is a later version.", 4),
+    _earlier(KnowledgeRated, f"The item helped or harmed, with the case that shows it; {_THROUGH}"),
+    _earlier(KnowledgeScored, f"A new score, 1 (poor) to 5; {_THROUGH}"),
+    _earlier(KnowledgeConfirmed, f"The item was said again; {_THROUGH}"),
+    _earlier(KnowledgeRetired, f"The owner, or a coordinator, takes the item out of recall; {_BULK}"),
+    _earlier(KnowledgeRestored, f"The owner, or a coordinator, brings the item back; {_BULK}"),
+    _earlier(KnowledgeShared, f"The owner states the whole ACL of the item anew; {_BULK}"),
+    _earlier(ResourceSaved, "The owner states the whole resource; it does not say where it is from."),
+    _earlier(RecallServed, "Items were handed out, best first; it does not say how they were ranked."),
+    _earlier(ExtractionRequested, "Knowledge is to be drawn from messages; it does not say which agent has it drawn."),
 )
 EARLIER: Mapping[tuple[str, int], type[Fact]] = {(form.name, form.version): form for form in _FORMS}

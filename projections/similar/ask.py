@@ -13,7 +13,7 @@ from kledger.contract.documents import CHUNK
 from ledger.event import JsonObject
 from projections.fold_kit.sql_text import text
 from projections.fold_kit.visibility import shared_by_a_project
-from projections.views.knowledge.ask import LISTED, listed, parsed
+from projections.views.knowledge.ask import LIST, LISTED, listed, parsed
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +90,7 @@ def eligible(
     projects share, whose words a coordinator approved."""
     where, values = "", []
     if scopes is not None:
-        where = f"AND list_has_any(scopes, ({LISTED.replace('SELECT unnest', 'SELECT ')}))"
+        where = f"AND list_has_any(scopes, {LIST})"
         values.append(listed(scopes))
     rows = cursor.execute(
         f"""SELECT id, version, task, content, types, tags::VARCHAR, resource_ids, score + helpful - 2 * harmful,

@@ -26,7 +26,7 @@ from projections.similar.sameness import similarity
 from projections.similar.statements import Statement, statement
 from projections.similar.undisguised import undisguised
 from projections.vectors.tokens import CJK, one_form
-from projections.views.knowledge.ask import LISTED, listed, readable_by
+from projections.views.knowledge.ask import LIST, LISTED, listed, readable_by
 
 _CANDIDATES = 8
 """The most tombstones with which one statement is compared exactly: those that share the most words with it."""
@@ -89,7 +89,7 @@ FROM tombstones AS t
 JOIN knowledge AS k ON k.org = t.org AND k.id = t.item_id
 JOIN knowledge_versions AS v ON v.valid_from = t.stated
 WHERE t.org = ? AND NOT v.erased AND NOT k.erased
-    AND (k.owner IN ({LISTED}) OR list_has_any({_READERS}, from_json(?, '["VARCHAR"]'))) AND {{may}}
+    AND (k.owner IN ({LISTED}) OR list_has_any({_READERS}, {LIST})) AND {{may}}
 ORDER BY t.position DESC
 """
 _STANDING = f"""

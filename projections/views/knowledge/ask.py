@@ -39,7 +39,8 @@ ITEM_COLUMNS = ", ".join(column.read() for column in _READ)
 ITEM_NAMES = tuple(column.name for column in _READ)
 ITEM_VALUES = ", ".join(f"{column.name}{'::VARCHAR' if column.kind == 'JSON' else ''}" for column in _READ)
 """The same, once they are read, as values of a JSON array: a document as its text, which keeps its numbers."""
-_WHERE_SET = ("merged_into", *SHOWN)
+WHERE_SET = ("merged_into", *SHOWN)
+"""The columns that answers have where they are not null."""
 STATED = ("types", "task", "content", "tags", "scopes", "resource_ids", "source", "score")
 """What a save states of an item, beside its owner and its counts."""
 _VERSION_COLUMNS = f"""version, change, types, task, content, tags, scopes, owner, visibility, resource_ids, source,
@@ -90,15 +91,16 @@ class SavedStatement:
 
 
 # A bound value costs 50 µs in DuckDB's Python client, with the interpreter's lock held: a list is bound as one text.
-_LIST = "from_json(?, '[\"VARCHAR\"]')"
-LISTED = f"SELECT unnest({_LIST})"
+LIST = "from_json(?, '[\"VARCHAR\"]')"
+"""A list of texts that is bound as one JSON text; see `listed`."""
+LISTED = f"SELECT unnest({LIST})"
+"""Its values."""
 MOST_TASK = 200
 """Characters of an item's task where it only names the item."""
-"""The values of a list that is bound as one JSON text; see `listed`."""
 
 
 def listed(values: Sequence[str]) -> str:
-    """The values as the parameter of LISTED."""
+    """The values as the parameter of LIST and LISTED."""
     return orjson.dumps(list(values)).decode()
 
 
@@ -109,7 +111,7 @@ def seen_by(caller: Caller, table: str = "") -> tuple[str, list[str]]:
     visible, named = caller.visible_scopes(), caller.reading_as()
     scoped = " OR ".join(f"list_contains({table}scopes, ?)" for _ in visible)  # list_has_any is many times slower
     # Few items have an ACL, and only those are compared with it.
-    shared = f"(len({table}shared_with) > 0 AND list_has_any({table}shared_with, {_LIST}))"
+    shared = f"(len({table}shared_with) > 0 AND list_has_any({table}shared_with, {LIST}))"
     owns = f"{table}owner IN ({', '.join('?' * len(named))})"
     return f"({scoped} OR {owns} OR {shared})", [*visible, *named, listed(named)]
 
@@ -341,7 +343,7 @@ def item_of(row: JsonObject) -> JsonObject:
         "position": row["position"],
         "created_at": rfc3339(row["created_at"]),
         "updated_at": rfc3339(row["updated_at"]),
-        **{name: row[name] for name in _WHERE_SET if row[name] is not None},
+        **{name: row[name] for name in WHERE_SET if row[name] is not None},
         **_acl(row["shared_with"], row["writers"]),
         **({} if message_id is None else {"message_id": message_id}),
         **shown_memory(row),

@@ -25,6 +25,7 @@ from projections.fold_kit.visibility import shared_by_a_project
 from projections.views.knowledge.ask import (
     ITEM_COLUMNS,
     LISTED,
+    WHERE_SET,
     listed,
     microseconds,
     readable_by,
@@ -217,7 +218,7 @@ def memory_of(row: JsonObject, moment: datetime) -> JsonObject:
         **{"tags": _tags(item, stated), "related_memories": stated["related"]},
         "session_id": stated["session"],
         **{"created_at": item["created_at"], "updated_at": item["updated_at"]},
-        **{name: item[name] for name in ("acl", "merged_into", "supersedes", "superseded_by") if name in item},
+        **{name: item[name] for name in ("acl", *WHERE_SET) if name in item},
     }
     return shown | _of_layer(stated, times, item["content"])
 

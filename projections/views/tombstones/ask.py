@@ -15,9 +15,8 @@ from projections.fold_kit.erased import erased_at
 from projections.fold_kit.named_rows import named_rows
 from projections.fold_kit.sql_text import text
 from projections.fold_kit.visibility import readers, shared_by_a_project
-from projections.views.knowledge.ask import listed, parsed, readable_by, with_times
+from projections.views.knowledge.ask import LIST, listed, parsed, readable_by, with_times
 
-_LIST = "from_json(?, '[\"VARCHAR\"]')"
 _PROJECTS = f"list_filter({readers('k.')}, lambda x: starts_with(x, {text(scope_of(''))}))"
 _FIELDS: dict[str, type] = {"types": list, "task": str, "content": str, "tags": dict}
 """What is shown of a statement, where it is of that form: a publisher of its own may state anything."""
@@ -73,9 +72,9 @@ def _may_decide(caller: Caller, seeing: Caller, coordinated: Sequence[str]) -> t
     if caller.is_operator:
         return "TRUE", []
     entities = listed(caller.entities())
-    decides = f"({shared_by_a_project('k.')} AND list_has_all({_LIST}, {_PROJECTS}))"
-    may = f"""(list_contains({_LIST}, h.owner) OR (list_has_any(h.scopes, {_LIST})
-        AND coalesce(list_contains({_LIST}, k.owner) OR {decides}, FALSE)))"""
+    decides = f"({shared_by_a_project('k.')} AND list_has_all({LIST}, {_PROJECTS}))"
+    may = f"""(list_contains({LIST}, h.owner) OR (list_has_any(h.scopes, {LIST})
+        AND coalesce(list_contains({LIST}, k.owner) OR {decides}, FALSE)))"""
     return may, [entities, listed(seeing.visible_scopes()), entities, listed(coordinated)]
 
 
