@@ -14,7 +14,8 @@ from kledger.contract.seal_mark import MARK
 
 TIMES = ("acquired_at", "expires_at")
 """The metadata fields that are times."""
-_MOMENT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,9})?(Z|[+-]\d\d:\d\d)", re.ASCII)
+_MOMENT = re.compile(r"\d{4}-\d\d-\d\dT([01]\d|2[0-3]):[0-5]\d:[0-5]\d(\.\d{1,9})?(Z|[+-]\d\d:\d\d)", re.ASCII)
+_IN_ANY_CASE = re.compile(r"\d{4}-\d\d-\d\d[Tt][\d:.+-]+[Zz]?", re.ASCII)
 
 
 def fault_of_id(resource_id: str) -> str | None:
@@ -34,13 +35,28 @@ def fault_of_id(resource_id: str) -> str | None:
 
 
 def moment_of(value: str) -> datetime:
-    """Parse an RFC 3339 time. Raises ValueError."""
+    """Parse an RFC 3339 time, with its `T` and `Z`, as events state it. Raises ValueError.
+
+    Of all that ISO 8601 allows this is what each reader reads alike: no dates alone, weeks, or leap seconds.
+    """
     if not _MOMENT.fullmatch(value):
         raise ValueError("is not an RFC 3339 time: write for example 2026-03-07T10:00:00Z")
     try:
         return datetime.fromisoformat(value).astimezone(UTC)
     except (ValueError, OverflowError) as error:
         raise ValueError("is no moment of the calendar: write for example 2026-03-07T10:00:00Z") from error
+
+
+def in_capitals(value: Any) -> Any:
+    """A time that an interface was sent, with the capitals that events have: RFC 3339 allows `t` and `z` too."""
+    return value.upper() if isinstance(value, str) and _IN_ANY_CASE.fullmatch(value) else value
+
+
+def times_in_capitals(metadata: Any) -> Any:
+    """The same for TIMES of a resource's metadata; for pydantic."""
+    if not isinstance(metadata, dict):
+        return metadata
+    return {name: in_capitals(value) if name in TIMES else value for name, value in metadata.items()}
 
 
 def times_or_value_error(metadata: dict[str, Any]) -> dict[str, Any]:

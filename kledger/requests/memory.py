@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Self
 
-from pydantic import Field, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 
 from kledger.contract.bounds import Document, NewItemId, Reason, Short, is_blank
 from kledger.contract.knowledge import Confidence, Id, KnowledgeType, Scopes, Score, Text, Types, Version
@@ -20,6 +20,7 @@ from kledger.contract.memory import (
     words_of_steps,
 )
 from kledger.contract.projects import is_shared_kind
+from kledger.contract.resource import in_capitals
 from kledger.contract.words import MemoryLayer
 from kledger.requests.body import Asked
 from kledger.requests.knowledge import Acl, CaseBody, Referring, SourceBody
@@ -28,6 +29,7 @@ from kledger.requests.owners import Owner
 DERIVED = ("evidence_count", "first_observed", "last_confirmed", "success_rate", "usage_count", "last_updated")
 """What follows from events. A body may hold it, as a memory that was read does; it is not kept, and the answer says
 so: a count that could be typed in would be worth nothing."""
+Moment = Annotated[MomentText, BeforeValidator(in_capitals)]
 _SAME = {"related_memories": "related", "timestamp": "happened_at", "type": "layer"}
 """Another name of a field, and ours."""
 
@@ -74,8 +76,8 @@ class RememberRequest(Referring):
     participants: Labels | None = None
     outcome: Line | None = None
     artifacts: Labels | None = None
-    happened_at: MomentText | None = None
-    timestamp: MomentText | None = None
+    happened_at: Moment | None = None
+    timestamp: Moment | None = None
     name: Short | None = None
     trigger: Line | None = None
     steps: Steps | None = None

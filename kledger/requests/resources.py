@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, BeforeValidator, Field
 
 from kledger.contract.bounds import Document, Short
 from kledger.contract.knowledge import Scopes, Text, Version
-from kledger.contract.resource import ContentType, SharedWith, fault_of_id, times_or_value_error
+from kledger.contract.resource import ContentType, SharedWith, fault_of_id, times_in_capitals, times_or_value_error
 from kledger.requests.body import Asked
 from kledger.requests.owners import Owner
 
@@ -28,6 +28,9 @@ def _each_once(named: list[ResourceRequest]) -> list[ResourceRequest]:
 ResourceId = Annotated[str, AfterValidator(_legal_id)]
 
 
+StatedMetadata = Annotated[Document, BeforeValidator(times_in_capitals), AfterValidator(times_or_value_error)]
+
+
 class ResourceRequest(Asked):
     """A resource, whole: a new one, or the next version of the caller's own.
 
@@ -39,7 +42,7 @@ class ResourceRequest(Asked):
     body: str = ""
     secure_body: Annotated[Annotated[str, Field(min_length=1)] | None, Field(repr=False)] = None
     content_type: ContentType = "text"
-    metadata: Annotated[Document, AfterValidator(times_or_value_error)] = Field(default_factory=dict)
+    metadata: StatedMetadata = Field(default_factory=dict)
     scopes: Scopes | None = None
     owner: Owner | None = None
     shared_with: SharedWith = Field(default_factory=list)

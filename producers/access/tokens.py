@@ -7,6 +7,7 @@ commands may share it. A revoked token stays in it, so that its holder gets the 
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import hashlib
 import re
@@ -23,6 +24,7 @@ import orjson
 from pydantic import TypeAdapter, ValidationError
 
 from kledger.contract.errors import IllegalState, InvalidPayload, NodeMisconfigured, UnknownReference
+from kledger.contract.resource import in_capitals, moment_of
 from kledger.contract.words import TokenRole
 from ledger.broker.server_config import write_private
 from ledger.runtime.whole_file import check_directory_place
@@ -150,18 +152,16 @@ def expiry(text: str, now: datetime) -> datetime | None:
     span = _SPAN.fullmatch(text)
     if span is not None:
         return (now + timedelta(hours=int(span[1]) * _HOURS[span[2]])).replace(microsecond=0)
-    try:
-        moment = datetime.fromisoformat(text)
-        in_utc = moment.astimezone(UTC)
-    except (ValueError, OverflowError):  # no moment, or one beyond the years that a calendar has
-        moment = None
-    if moment is None or moment.tzinfo is None or moment <= now:
+    moment = None
+    with contextlib.suppress(ValueError):  # no moment, or one beyond the years that a calendar has
+        moment = moment_of(in_capitals(text))
+    if moment is None or moment <= now:
         raise InvalidPayload(
             f"{text[:60]!r} is no time for a token to end: write 30d, 12h, 8w, never, or a moment to come as "
             "2027-03-05T12:00:00Z",
             errors=[{"field": "expires", "reason": "is not a time to come"}],
         )
-    return in_utc
+    return moment
 
 
 @contextmanager

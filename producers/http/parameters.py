@@ -20,6 +20,8 @@ from kledger.contract.knowledge import KnowledgeType
 from kledger.contract.language import Language, accepted_language
 from kledger.contract.lists import split_words
 from kledger.contract.recall import Match
+from kledger.contract.resource import in_capitals
+from kledger.contract.resource import moment_of as parsed_moment
 from kledger.contract.scopes import Caller, Visibility, check_entity, check_scope
 from kledger.contract.words import RecallPath, SearchKind
 from kledger.requests.owners import owner_named
@@ -30,7 +32,8 @@ from producers.operations.models.processes import MAX_PATIENCE
 from producers.operations.own_writes import OwnWrites, Written
 
 T = TypeVar("T")
-_PLUS_LOST = re.compile(r"(.+T.+) (\d\d:\d\d)")
+_PLUS_LOST = re.compile(r"(.+[Tt].+) (\d\d:\d\d)")
+_WITHOUT_OFFSET = re.compile(r"\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d([.,]\d+)?)?)?", re.ASCII)
 _OWNER = "`type:id`, or the mail address of a user"
 _TYPE: TypeAdapter[str] = TypeAdapter(KnowledgeType)
 MAX_POSITION = 2**62
@@ -141,13 +144,13 @@ def moment_or_position(value: str, field: str) -> int | datetime:
     if text.isdecimal() and text.isascii() and len(text) < 20:
         return int(text)
     lost = _PLUS_LOST.fullmatch(text)  # an unescaped + arrives as a blank
+    stated = in_capitals(f"{lost[1]}+{lost[2]}" if lost else text)
+    if _WITHOUT_OFFSET.fullmatch(stated):
+        raise _fault(field, f"{value[:100]!r} does not say its offset from UTC: write {_EXAMPLE}")
     try:
-        moment = datetime.fromisoformat(f"{lost[1]}+{lost[2]}" if lost else text)
+        return parsed_moment(stated)
     except ValueError as error:
         raise _fault(field, f"{value[:100]!r} is neither a position nor a moment: write 42 or {_EXAMPLE}") from error
-    if moment.tzinfo is None:
-        raise _fault(field, f"{value[:100]!r} does not say its offset from UTC: write {_EXAMPLE}")
-    return moment
 
 
 _EXAMPLE = "2026-03-05T12:00:00Z"
