@@ -11,6 +11,7 @@ import asyncio
 import base64
 import hashlib
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import orjson
 
@@ -22,11 +23,13 @@ from ledger.broker.connection import BrokerConnection
 from ledger.broker.error_codes import NO_STREAM, NOTHING_STORED, STORE_FAILED
 from ledger.event import JsonObject
 from ledger.privacy.vault_jetstream import ensure_keys_bucket, kept_subjects
-from ledger.privacy.vault_records import MASTER_MARK
+from ledger.privacy.vault_records import EARLIER, MASTER_MARK
 from ledger.wire.publication import EXPECTED, WRONG_LAST_SEQUENCE, error_code, error_of, parse_answer
 from ledger.wire.subjects import decode_token
 
 _PREFIX = KEY_SUBJECTS.removesuffix(">")
+_KEY, _GONE, _EARLIER, _MASTER = f"{_PREFIX}key.", f"{_PREFIX}gone.", f"{_PREFIX}{EARLIER}", f"{_PREFIX}{MASTER_MARK}"
+_DELETE_TIMEOUT = 30.0
 _AT_ONCE = 64
 _MOST_NAMED = 3
 Records = dict[str, bytes]
@@ -51,19 +54,47 @@ def _write_anew(place: Place, records: Records) -> None:
     if lost := sorted(lost_from(records, before)):
         raise VaultDamaged(
             f"the vault has lost keys that the backup in {place} has: {whose(lost)}. Nothing of the backup was "
-            "changed. Stop the node, and bring them back from it with kledger repair. Where that finds another key in "
-            "the vault, made since, keep this backup and back up into a new directory",
+            "changed. Stop the node, and bring them back from it with kledger repair",
             keys=len(lost),
         )
     write_keys(place, records)
 
 
 def lost_from(there: Records, before: Records) -> set[str]:
-    """The subjects whose record a vault has no more, or of which it has another key; destroyed keys are not lost."""
-    keys, gone = f"{_PREFIX}key.", f"{_PREFIX}gone."
-    fixed = {one for one in before if one.startswith(keys) or one == _PREFIX + MASTER_MARK}
-    lost = (before.keys() - there.keys()) | {one for one in fixed & there.keys() if there[one] != before[one]}
-    return {one for one in lost if not (one.startswith(keys) and one.replace(keys, gone, 1) in there)}
+    """The subjects whose record a vault has no more; a destroyed key is not lost, nor is one beside a later one."""
+    kept = _keys_by_token(there)
+    lost = set[str]()
+    for one, record in before.items():
+        if one.startswith((_KEY, _EARLIER)):
+            if _GONE + _token(one) not in there and record not in kept.get(_token(one), ()):
+                lost.add(one)
+        elif one not in there or (one == _MASTER and there[one] != record):
+            lost.add(one)
+    return lost
+
+
+def _keys_by_token(records: Records) -> dict[str, set[bytes]]:
+    kept: dict[str, set[bytes]] = {}
+    for one, record in records.items():
+        if one.startswith((_KEY, _EARLIER)):
+            kept.setdefault(_token(one), set()).add(record)
+    return kept
+
+
+def _token(subject: str) -> str:
+    return subject.rpartition(".")[2]
+
+
+def brought_beside(there: Records, before: Records) -> Records:
+    """What a vault has lost, at the subjects where it has room for it: a key stands beside one that is there since."""
+    added: Records = {}
+    for one in sorted(lost_from(there, before), reverse=True):  # `key` before `earlier`
+        subject, number = one, 0
+        while subject in there or subject in added:
+            number += 1
+            subject = f"{_EARLIER}{number}.{_token(one)}"
+        added[subject] = before[one]
+    return added
 
 
 def whose(subjects: Sequence[str]) -> str:
@@ -120,27 +151,52 @@ async def restore_keys(access: BrokerAccess, connection: BrokerConnection, where
     return len(records)
 
 
-async def bring_back_keys(access: BrokerAccess, where: Where) -> tuple[int, list[str]]:
-    """Copy what the vault has lost of a backup's records back into it; how many, and the subjects of other keys there.
+@dataclass(frozen=True, slots=True)
+class BroughtBack:
+    """How many records came back into a vault, of which persons a key stands beside a later one since, and whether the
+    vault is under another master key, where nothing came back.
+    """
 
-    These stay, and where the master key is another one, all does. Raises as `restore_keys` does.
+    records: int = 0
+    beside: str = ""
+    other_master: bool = False
+
+
+async def bring_back_keys(access: BrokerAccess, where: Where) -> BroughtBack:
+    """Copy what the vault has lost of a backup's records back into it.
+
+    A record that the broker cannot read can be neither written nor removed there: then the bucket is made anew, once
+    all of its records are in the backup. Raises as `restore_keys` does, and VaultDamaged where one is still missing.
     """
     before = kept_keys(where)
     if not before:
-        return 0, []
+        return BroughtBack()
     await ensure_keys_bucket(access)
-    there = await _records_at(access)
-    lost = lost_from(there, before)
-    others = sorted(lost & there.keys())
-    if _PREFIX + MASTER_MARK in others:
-        return 0, others
-    missing = {subject: before[subject] for subject in lost - there.keys()}
     admin = await BrokerConnection.open(access, "admin", name="kledger-vault-repair")
     try:
-        await _put(admin, missing)
+        there = await _records(admin)
+        if _MASTER in before and there.get(_MASTER, before[_MASTER]) != before[_MASTER]:
+            return BroughtBack(other_master=True)
+        added = brought_beside(there, before)
+        await _put(admin, added)
+        if not added.items() <= (await _records(admin)).items():
+            await asyncio.to_thread(write_keys, where, there | added)
+            await _made_anew(access, admin, there | added)
     finally:
         await admin.close()
-    return len(missing), others
+    return BroughtBack(len(added), whose(sorted(one for one in added if one.startswith(_EARLIER))))
+
+
+async def _made_anew(access: BrokerAccess, admin: BrokerConnection, records: Records) -> None:
+    info = await admin.api(f"STREAM.INFO.{KEYS_STREAM}")
+    removed = await admin.api(f"STREAM.DELETE.{KEYS_STREAM}", timeout=_DELETE_TIMEOUT)
+    for answer in (info, removed):
+        if error_code(answer):
+            raise error_of(answer, "the vault, which is made anew")
+    await ensure_keys_bucket(access, replicas=int(info["config"].get("num_replicas", 1)))
+    await _put(admin, records)
+    if await _records(admin) != records:
+        raise VaultDamaged("the vault was made anew and does not have all of its records: run kledger repair again")
 
 
 async def _put(connection: BrokerConnection, records: Records) -> None:

@@ -17,7 +17,7 @@ from pathlib import Path
 from kledger.contract.errors import BackupMismatch, NotRepairable
 from ledger.backup.beside import keep_beside
 from ledger.backup.checking import intact, read_backup
-from ledger.backup.keys import bring_back_keys, whose
+from ledger.backup.keys import BroughtBack, bring_back_keys
 from ledger.backup.manifest import Manifest, save, writing_to
 from ledger.backup.restoring import Restored, restore
 from ledger.backup.witnesses import SignedLog, Witness
@@ -58,16 +58,14 @@ class Damage:
 class Repaired:
     """The result of a repair: the ranges taken from the backup, the new backup, and the restore from it.
 
-    `restored` is None when there was nothing to repair in the stream. `keys` is the number of records that the vault
-    had lost, `other_keys` names whose key in it is another one than the backup's, which stays.
+    `restored` is None when there was nothing to repair in the stream. `keys` is what came back into the vault.
     """
 
     missing: list[tuple[int, int]]
     changed: list[tuple[int, int]]
     kept_in: str | None
     restored: Restored | None
-    keys: int = 0
-    other_keys: str = ""
+    keys: BroughtBack = field(default_factory=BroughtBack)
 
 
 async def find_damage(
@@ -137,9 +135,9 @@ async def repair(
         damage = await find_damage(ledger, directory, damaged=damaged, progress=progress)
         _refuse_unrecoverable(manifest, damage, witness)
         on_step("comparing the vault with the backup")
-        keys, others = await bring_back_keys(access, directory)
+        keys = await bring_back_keys(access, directory)
         if damage.is_none:
-            return Repaired([], [], None, None, keys, whose(others))
+            return Repaired([], [], None, None, keys)
         on_step(f"writing the whole log to {into}")
         _begin(into)
         await _keep_beside(access, into)  # first: a backup that is cut has the keys of its events
@@ -151,7 +149,7 @@ async def repair(
     on_step("making the stream anew")
     settings = await _remove(access, stream)
     restored = await restore(access, into, progress, stream=stream, settings=settings)
-    return Repaired(damage.missing, damage.changed, str(into), restored, keys, whose(others))
+    return Repaired(damage.missing, damage.changed, str(into), restored, keys)
 
 
 def _begin(into: Path) -> None:

@@ -7,11 +7,12 @@ a bucket of the broker, `MemoryVault` in memory.
 
 from __future__ import annotations
 
+import contextlib
 import os
 from binascii import b2a_base64
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import orjson
 from cryptography.exceptions import InvalidTag
@@ -60,16 +61,50 @@ class Tombstone:
             raise VaultDamaged(f"a tombstone of the vault cannot be read ({error}): restore the bucket") from error
 
 
+@dataclass(frozen=True, slots=True)
+class _JoinedWitness(Witness):
+    """The witness of a key that others came before: what each of them sealed is vouched for."""
+
+    others: tuple[Witness, ...] = ()
+
+    def vouches(self, mac: object, subject: str, event_id: str, data: Any) -> bool:
+        each = Witness.vouches
+        return each(self, mac, subject, event_id, data) or any(
+            each(other, mac, subject, event_id, data) for other in self.others
+        )
+
+    def vouches_for(self, mac: bytes, subject: str, event_id: str, data: bytes) -> bool:
+        each = Witness.vouches_for
+        return each(self, mac, subject, event_id, data) or any(
+            each(other, mac, subject, event_id, data) for other in self.others
+        )
+
+
+def joined(secrets: Sequence[bytes]) -> Witness:
+    """The witness with the first secret, which vouches for what those with the others vouch for as well."""
+    return Witness(secrets[0]) if len(secrets) == 1 else _JoinedWitness(secrets[0], tuple(map(Witness, secrets[1:])))
+
+
+def secrets_of(witness: Witness) -> list[bytes]:
+    """The secrets of `joined`."""
+    return [witness.secret, *(each.secret for each in getattr(witness, "others", ()))]
+
+
 class DataKey:
-    """A subject's key, unwrapped. Its repr hides the secret."""
+    """A subject's key, unwrapped. Its repr hides the secret.
 
-    __slots__ = ("_begin", "_cipher", "name", "witness")
+    `earlier` are secrets that it had before the vault lost them and a backup brought them back: they open what they
+    sealed, and seal nothing more.
+    """
 
-    def __init__(self, name: str, secret: bytes) -> None:
+    __slots__ = ("_begin", "_cipher", "_earlier", "name", "witness")
+
+    def __init__(self, name: str, secret: bytes, *earlier: bytes) -> None:
         self.name = name
         self._begin = f"{MARK}{name}:".encode()
-        self.witness = Witness.of_key(name, secret)
+        self.witness = joined([Witness.of_key(name, each).secret for each in (secret, *earlier)])
         self._cipher = AESGCM(secret)
+        self._earlier = tuple(map(AESGCM, earlier))
 
     def encrypt(self, value: bytes, about: bytes) -> bytes:
         """Nonce, ciphertext and tag; `about` is associated data, which has to be the same to decrypt."""
@@ -86,7 +121,13 @@ class DataKey:
 
     def decrypt(self, sealed: bytes, about: bytes) -> bytes:
         """Decrypt the output of `encrypt`. Raises cryptography's InvalidTag, ValueError when it is too short."""
-        return self._cipher.decrypt(sealed[:NONCE_BYTES], sealed[NONCE_BYTES:], about)
+        try:
+            return self._cipher.decrypt(sealed[:NONCE_BYTES], sealed[NONCE_BYTES:], about)
+        except InvalidTag:
+            for cipher in self._earlier:
+                with contextlib.suppress(InvalidTag):
+                    return cipher.decrypt(sealed[:NONCE_BYTES], sealed[NONCE_BYTES:], about)
+            raise
 
     def __repr__(self) -> str:
         return f"DataKey({self.name!r})"

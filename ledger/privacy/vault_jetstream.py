@@ -19,6 +19,7 @@ from kledger.contract.errors import (
     BrokerMisconfigured,
     BrokerUnavailable,
     SubjectForgotten,
+    VaultDamaged,
 )
 from ledger.broker.access import KEY_SUBJECTS, KEYS_STREAM, BrokerAccess
 from ledger.broker.connection import BrokerConnection
@@ -26,8 +27,18 @@ from ledger.broker.error_codes import NO_STREAM, NOTHING_STORED, STORE_FAILED
 from ledger.broker.stream_setup import ensure
 from ledger.event import JsonObject
 from ledger.privacy.sealed import USER
-from ledger.privacy.vault import DataKey, Held, Tombstone, forgotten, new_secret, wrap
-from ledger.privacy.vault_records import MASTER_MARK, PART, check_mark, held, looked_up, mark_of, parsed, record_of
+from ledger.privacy.vault import DataKey, Held, Tombstone, forgotten, new_secret, secrets_of, wrap
+from ledger.privacy.vault_records import (
+    EARLIER,
+    MASTER_MARK,
+    PART,
+    check_mark,
+    earlier,
+    held,
+    mark_of,
+    parsed,
+    record_of,
+)
 from ledger.wire.publication import EXPECTED, PASSING, WRONG_LAST_SEQUENCE, error_code, error_of, parse_answer
 from ledger.wire.seal_mac import Unsworn
 
@@ -71,15 +82,15 @@ def subject_of(kind: str, name: str) -> str:
     return _PREFIX + record_of(kind, name)
 
 
-async def kept_subjects(connection: BrokerConnection) -> list[str]:
-    """The subjects of the bucket that have a record; none where there is no bucket.
+async def kept_subjects(connection: BrokerConnection, like: str = KEY_SUBJECTS) -> list[str]:
+    """The subjects of the bucket that have a record, of those that are `like` this; none where there is no bucket.
 
     Raises BrokerUnavailable, BrokerMisconfigured.
     """
     subjects = list[str]()
     more = True
     while more:
-        query: JsonObject = {"subjects_filter": KEY_SUBJECTS, "offset": len(subjects)}
+        query: JsonObject = {"subjects_filter": like, "offset": len(subjects)}
         info = await connection.api(f"STREAM.INFO.{KEYS_STREAM}", query)
         if error_code(info) in (*NOTHING_STORED, NO_STREAM):
             return subjects
@@ -98,6 +109,7 @@ class JetStreamVault:
         self._connection = connection
         self._master = master
         self._limit = asyncio.Semaphore(_CONCURRENCY)
+        self._earlier = frozenset[str]()
         self.found = 0
         """How many records there were as it was opened, with the fingerprint that it then has."""
 
@@ -112,6 +124,7 @@ class JetStreamVault:
         try:
             await vault._check_master()
             vault.found = await vault.count()
+            vault._earlier = frozenset(await kept_subjects(connection, f"{_PREFIX}{EARLIER}>"))
         except BaseException:
             await connection.close()
             raise
@@ -132,7 +145,9 @@ class JetStreamVault:
         return self._connection
 
     async def look(self, names: Iterable[str]) -> dict[str, Held]:
-        return await looked_up(self._record, self._master, names)
+        wanted = list(dict.fromkeys(names))
+        records = await asyncio.gather(*map(self._held, wanted))
+        return {name: found for name, found in zip(wanted, records, strict=True) if found is not None}
 
     async def obtain(self, name: str) -> DataKey:
         found = await self._held(name)
@@ -141,7 +156,7 @@ class JetStreamVault:
             await self._put_once(subject_of("key", name), record)
             found = await self._held(name)  # another writer's, if two created it at once
         if isinstance(found, Tombstone):
-            await self._erase(subject_of("key", name))
+            await self._erase_keys(name)
             raise forgotten(found)
         if found is None:
             raise BrokerUnavailable(f"the key of {name} was kept and cannot be read back: retry")
@@ -153,7 +168,7 @@ class JetStreamVault:
         seals = None if unsworn is None else await self._seals_record(name, unsworn)
         await self._put_once(subject_of("gone", name), stone.record(seals))
         found = await self._held(name)
-        await self._erase(subject_of("key", name))
+        await self._erase_keys(name)
         if not isinstance(found, Tombstone):
             raise BrokerUnavailable(f"the tombstone of {name} was kept and cannot be read back: retry")
         return found
@@ -186,9 +201,21 @@ class JetStreamVault:
         await self._connection.close()
 
     async def _held(self, name: str) -> Held | None:
-        return await held(self._record, self._master, name)
+        """The record of a name. Raises VaultDamaged where there is one that the broker cannot read.
+
+        It says of such a one that it is not there: then who was forgotten could come back, and whoever has a key would
+        get another one.
+        """
+        found = await held(self._record, self._master, name)
+        if found is None and (listed := await kept_subjects(self._connection, subject_of("*", name))):
+            found = await held(self._record, self._master, name)  # it may have come, or been destroyed, in between
+            if found is None:
+                raise _unreadable(listed[0])
+        return found
 
     async def _record(self, name: str) -> bytes | None:
+        if name.startswith(EARLIER) and _PREFIX + name not in self._earlier:
+            return None
         kept = await self._get(_PREFIX + name)
         return None if kept is None else kept[1]
 
@@ -204,8 +231,9 @@ class JetStreamVault:
                 part = PART + hashlib.sha256(piece.encode()).hexdigest()
                 await self._put_once(_PREFIX + part, piece.encode())
                 pieces[number] = part
-        mac = _text(wrap(self._master, f"seals\n{name}", key.witness.secret))
-        return {"mac": mac, "until": unsworn.until, "broken": pieces}
+        macs = [_text(wrap(self._master, f"seals\n{name}", each)) for each in secrets_of(key.witness)]
+        more = {"earlier": macs[1:]} if len(macs) > 1 else {}
+        return {"mac": macs[0], **more, "until": unsworn.until, "broken": pieces}
 
     async def _check_master(self) -> None:
         await self._put_once(_PREFIX + MASTER_MARK, mark_of(self._master))
@@ -233,9 +261,18 @@ class JetStreamVault:
             code = error_code(answer)
             if not code or code in WRONG_LAST_SEQUENCE or (code == STORE_FAILED and await self._get(subject)):
                 return
+            if code == STORE_FAILED and await kept_subjects(self._connection, subject):
+                raise _unreadable(subject)
             if code not in PASSING or asyncio.get_running_loop().time() > deadline:
                 raise error_of(answer, "a record of the vault")
             await asyncio.sleep(0.05)
+
+    async def _erase_keys(self, name: str) -> None:
+        await self._erase(subject_of("key", name))
+        number = 1
+        while (subject := _PREFIX + earlier(number, name)) in self._earlier:
+            await self._erase(subject)
+            number += 1
 
     async def _erase(self, subject: str) -> None:
         """Delete the subject's message and overwrite its bytes."""
@@ -245,6 +282,13 @@ class JetStreamVault:
         answer = await self._connection.api(f"STREAM.MSG.DELETE.{KEYS_STREAM}", {"seq": kept[0], "no_erase": False})
         if error_code(answer) and await self._get(subject) is not None:
             raise error_of(answer, "the erasure of a key")
+
+
+def _unreadable(subject: str) -> VaultDamaged:
+    return VaultDamaged(
+        f"the broker has the record {subject.removeprefix(_PREFIX)} of the vault and cannot read it: its disk changed "
+        "it. Stop the node, and bring it back from a backup with kledger repair"
+    )
 
 
 def _text(value: bytes) -> str:

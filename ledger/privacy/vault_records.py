@@ -1,8 +1,9 @@
 """Records of a vault, read: keys and tombstones from wherever the records are, in the broker or in a backup.
 
-A record has a name: `key.<name>` is a wrapped key, `gone.<name>` the tombstone of a destroyed one, `seals.<name>` the
-position up to which seals count for a tombstone without a witness, `part.<digest>` a part of a tombstone that is too
-large for one record, `master` the fingerprint of the master key.
+A record has a name: `key.<name>` is a wrapped key, `earlier.1.<name>` and so on are those that it had before the vault
+lost them and a backup brought them back, `gone.<name>` the tombstone of a destroyed one, `seals.<name>` the position up
+to which seals count for a tombstone without a witness, `part.<digest>` a part of a tombstone that is too large for one
+record, `master` the fingerprint of the master key.
 """
 
 from __future__ import annotations
@@ -18,12 +19,13 @@ import orjson
 
 from kledger.contract.errors import VaultDamaged, WrongMasterKey
 from ledger.event import JsonObject
-from ledger.privacy.vault import DataKey, Held, Tombstone, unwrap
-from ledger.wire.seal_mac import Unsworn, Witness
+from ledger.privacy.vault import DataKey, Held, Tombstone, joined, unwrap
+from ledger.wire.seal_mac import Unsworn
 from ledger.wire.subjects import encode_token
 
 MASTER_MARK = "master"
 PART = "part."
+EARLIER = "earlier."
 Get = Callable[[str], Awaitable[bytes | None]]
 """Reads one record by its name; None where there is none."""
 
@@ -31,6 +33,11 @@ Get = Callable[[str], Awaitable[bytes | None]]
 def record_of(kind: str, name: str) -> str:
     """The name of the record of a key (`key`), of a tombstone (`gone`), or of what counts for one (`seals`)."""
     return f"{kind}.{encode_token(name)}"
+
+
+def earlier(number: int, name: str) -> str:
+    """The name of the record of a key that another one has followed; they are numbered from 1."""
+    return record_of(f"{EARLIER}{number}", name)
 
 
 def mark_of(master: bytes) -> bytes:
@@ -62,11 +69,18 @@ async def held(get: Get, master: bytes, name: str) -> Held | None:
         return await _tombstone(get, master, name, gone)
     if kept is None:
         return None
+    secrets = [_secret(master, name, kept)]
+    while (before := await get(earlier(len(secrets), name))) is not None:
+        secrets.append(_secret(master, name, before))
+    return DataKey(name, *secrets)
+
+
+def _secret(master: bytes, name: str, record: bytes) -> bytes:
     try:
-        wrapped = base64.b64decode(orjson.loads(kept)["key"], validate=True)
+        wrapped = base64.b64decode(orjson.loads(record)["key"], validate=True)
     except (ValueError, KeyError, TypeError) as error:
         raise VaultDamaged(f"the record of the key of {name} cannot be read ({error}): restore it") from error
-    return DataKey(name, unwrap(master, name, wrapped))
+    return unwrap(master, name, wrapped)
 
 
 async def _tombstone(get: Get, master: bytes, name: str, record: bytes) -> Tombstone:
@@ -78,7 +92,8 @@ async def _tombstone(get: Get, master: bytes, name: str, record: bytes) -> Tombs
             until = None if bound is None else parsed(bound, name).get("until")
             return stone if until is None else replace(stone, unsworn=Unsworn(int(until)))
         pieces = list(await asyncio.gather(*(_piece(get, piece) for piece in seals["broken"])))
-        witness = Witness(unwrap(master, f"seals\n{name}", base64.b64decode(seals["mac"], validate=True)))
+        macs = [base64.b64decode(each, validate=True) for each in (seals["mac"], *seals.get("earlier", ()))]
+        witness = joined([unwrap(master, f"seals\n{name}", each) for each in macs])
         return replace(stone, witness=witness, unsworn=Unsworn.read(int(seals["until"]), pieces))
     except (ValueError, KeyError, TypeError, StopIteration, zlib.error) as error:
         raise VaultDamaged(f"what the tombstone of {name} says of seals cannot be read: restore the bucket") from error

@@ -14,18 +14,20 @@ import pytest
 from cryptography.exceptions import InvalidTag
 
 from kledger.contract.errors import BrokerMisconfigured, SubjectForgotten, VaultDamaged, WrongMasterKey
-from ledger.backup.keys import bring_back_keys, keep_keys, kept_keys, restore_keys, whose
-from ledger.broker.access import KEYS_STREAM, BrokerAccess, Role
+from ledger.backup.keys import BroughtBack, bring_back_keys, by_name, keep_keys, kept_keys, restore_keys, write_keys
+from ledger.broker.access import KEY_SUBJECTS, KEYS_STREAM, BrokerAccess, Role
 from ledger.broker.connection import BrokerConnection
 from ledger.broker.server import EmbeddedServer
 from ledger.privacy.vault import DataKey, MemoryVault, Tombstone, Vault, new_secret
-from ledger.privacy.vault_jetstream import JetStreamVault, ensure_keys_bucket, subject_of
+from ledger.privacy.vault_jetstream import JetStreamVault, ensure_keys_bucket, kept_subjects, subject_of
+from ledger.privacy.vault_records import MASTER_MARK, KeptRecords
 from ledger.wire.publication import error_code
 from ledger.wire.seal_mac import UNFIT, Unsworn
 from tests.conftest import remove_streams
 from tests.files import contents
 
 MASTER = bytes(range(32))
+MASTER_SUBJECT = KEY_SUBJECTS.removesuffix(">") + MASTER_MARK
 AT = "2026-03-05T12:00:00Z"
 NAMES = ["user:ada", "user:李雷 a.b*>", "resource:code/db/password"]
 
@@ -185,13 +187,98 @@ async def test_a_backup_keeps_what_the_vault_has_lost_and_no_key_that_was_destro
         with pytest.raises(VaultDamaged, match=r"lost keys that the backup in .* has: user:bob, user:ada, user:cy"):
             await keep_keys(on_broker.connection, tmp_path)
         assert kept_keys(tmp_path) == before
-    brought, others = await bring_back_keys(bucket, tmp_path)
-    assert (brought, whose(others)) == (len(before) - 1, "user:cy")
+    assert await bring_back_keys(bucket, tmp_path) == BroughtBack(len(before), "user:cy")
     held = await on_broker.look(["user:ada", "user:bob"])
     assert [type(held[name]) for name in ("user:ada", "user:bob")] == [DataKey, Tombstone]
     (tmp_path / "keys.json").write_bytes(b"damaged")
     await keep_keys(on_broker.connection, tmp_path)
-    assert (await bring_back_keys(bucket, tmp_path)) == (0, [])
+    assert await bring_back_keys(bucket, tmp_path) == BroughtBack()
+    write_keys(tmp_path, {**kept_keys(tmp_path), subject_of("key", "user:di"): b"{}", MASTER_SUBJECT: b"another"})
+    assert await bring_back_keys(bucket, tmp_path) == BroughtBack(other_master=True)
+
+
+async def test_a_key_that_was_lost_and_one_that_came_since_open_what_each_has_sealed(
+    on_broker: JetStreamVault, bucket: BrokerAccess, admin: BrokerConnection, tmp_path: Path
+) -> None:
+    backups = []
+    sealed = []
+    for number in range(3):  # lost twice
+        key = await on_broker.obtain("user:ada")
+        sealed.append((key.encrypt(b"said %d" % number, b"about"), key.witness.mac("s", "e", {})))
+        backups.append(tmp_path / str(number))
+        backups[-1].mkdir()
+        await keep_keys(on_broker.connection, backups[-1])
+        if number < 2:
+            await admin.api(f"STREAM.DELETE.{KEYS_STREAM}")
+            await ensure_keys_bucket(bucket)
+    for backup in (backups[0], backups[1], backups[0]):
+        await bring_back_keys(bucket, backup)
+    vault = await JetStreamVault.open(bucket, MASTER)
+    try:
+        ada = await vault.obtain("user:ada")
+        assert [ada.decrypt(text, b"about") for text, _ in sealed] == [b"said 0", b"said 1", b"said 2"]
+        assert all(ada.witness.vouches(mac, "s", "e", {}) for _, mac in sealed)
+        assert not ada.witness.vouches(sealed[0][1], "s", "another", {})
+        assert ada.witness.mac("s", "e", {}) == sealed[2][1], "what is sealed from now on has the key that is there"
+        for backup in backups:
+            await keep_keys(vault.connection, backup)  # it has lost nothing of any of them
+        kept = KeptRecords.opened(by_name(kept_keys(backups[0])), MASTER)
+        (again,) = (await kept.look(["user:ada"])).values()
+        assert isinstance(again, DataKey)
+        assert again.decrypt(sealed[0][0], b"about") == b"said 0"
+        await vault.destroy("user:ada", by="user:local", at=AT, receipt="r-1", unsworn=Unsworn())
+        assert not [one for one in await kept_subjects(vault.connection) if "earlier" in one or ".key." in one]
+        (gone,) = (await vault.look(["user:ada"])).values()
+        assert isinstance(gone, Tombstone)
+        assert gone.witness is not None
+        assert all(gone.witness.vouches(mac, "s", "e", {}) for _, mac in sealed), "erased, and not forged"
+        assert await bring_back_keys(bucket, backups[1]) == BroughtBack(), "who was forgotten does not come back"
+    finally:
+        await vault.close()
+
+
+@pytest.mark.parametrize("damaged", ["key.user=3Aada", "gone.user=3Abob", "master"])
+async def test_a_record_that_the_broker_cannot_read_is_told_and_brought_back(
+    damaged: str, broker_directory: Path, tmp_path: Path
+) -> None:
+    server = EmbeddedServer(broker_directory)
+    access = await server.start()
+    await ensure_keys_bucket(access)
+    vault = await JetStreamVault.open(access, MASTER)
+    ada = await vault.obtain("user:ada")
+    await destroyed(vault, "user:bob")
+    await keep_keys(vault.connection, tmp_path)
+    cy = await vault.obtain("user:cy")
+    await vault.close()
+    await server.stop()
+    (block,) = broker_directory.glob("**/KV_KLEDGER_KEYS/msgs/*.blk")
+    content = bytearray(block.read_bytes())
+    begins = content.index(f"$KV.KLEDGER_KEYS.{damaged}".encode())
+    content[content.index(b"Nats-Expected", begins) + 80] ^= 1
+    block.write_bytes(content)
+    server = EmbeddedServer(broker_directory)
+    access = await server.start()
+    try:
+        if damaged == "master":
+            with pytest.raises(VaultDamaged, match="record master of the vault"):
+                await JetStreamVault.open(access, MASTER)
+        else:
+            vault = await JetStreamVault.open(access, MASTER)
+            name = "user:ada" if damaged.startswith("key") else "user:bob"
+            with pytest.raises(VaultDamaged, match=f"record {damaged} of the vault"):
+                await vault.obtain(name)
+            with pytest.raises(VaultDamaged, match="kledger repair"):
+                await vault.look([name])
+            await vault.close()
+        assert await bring_back_keys(access, tmp_path) == BroughtBack(1)
+        vault = await JetStreamVault.open(access, MASTER)
+        assert (await vault.obtain("user:ada")).witness == ada.witness
+        assert (await vault.obtain("user:cy")).witness == cy.witness, "what came after the backup stays"
+        with pytest.raises(SubjectForgotten):
+            await vault.obtain("user:bob")
+        await vault.close()
+    finally:
+        await server.stop()
 
 
 async def test_the_bucket_holds_no_byte_of_a_destroyed_key(broker_directory: Path) -> None:

@@ -133,8 +133,8 @@ def test_a_vault_that_has_lost_records_is_told_until_they_are_brought_back(data:
         without = data.parent / "without-keys"
         result_of(ledger, "backup", into=without)
         assert reasons(ledger, "start found") == [first], "a backup that has nothing to compare with mends nothing"
-        for other in ("ann", "bob", "cem"):
-            ledger.acting_as(user=other).remember(f"{other} keeps a dog", "semantic")
+        ledger.acting_as(user="ann").remember("Ann keeps a dog", "semantic")
+        later = ledger.acting_as(user="mei").remember("Mei keeps cats", "semantic")["id"]  # under another key
     ran = started.kledger("repair", "--from", str(without), "--data", str(data), environment=ENVIRONMENT)
     assert ran.returncode == 1, "it brings nothing back"
     assert "1 record of the vault" in " ".join(ran.stdout.split())
@@ -147,4 +147,9 @@ def test_a_vault_that_has_lost_records_is_told_until_they_are_brought_back(data:
     with running(data) as node, node.client() as ledger:
         assert caught_up(ledger)["reasons"] == []
         assert result_of(ledger, "rebuild")["swapped"]
-        assert ledger.acting_as(user="mei").get(kept)["content"] == "Mei keeps bees"
+        for one, says in ((kept, "Mei keeps bees"), (later, "Mei keeps cats")):
+            assert ledger.acting_as(user="mei").get(one)["content"] == says
+        result_of(ledger, "backup", into=backup)
+        result_of(ledger, "forget", subject="user:mei")
+        assert ledger.sql("SELECT count(*) FROM refused_events")["rows"] == [[0]], "both are erased, and none is forged"
+        assert ledger.sql("SELECT count(*) FROM knowledge WHERE content LIKE 'Mei keeps%'")["rows"] == [[0]]

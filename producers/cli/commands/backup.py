@@ -233,7 +233,7 @@ def repair(
     """Bring back what the stream lost or what was changed in it, and lost keys of persons, from a backup.
 
     The whole log is written to a new backup and read back before the stream is touched. Refuses when the stream lost
-    events that came after the backup. Exits with 1 where the vault has other keys than the backup, or still lacks some.
+    events that came after the backup. Exits with 1 where the vault is under another master key, or still lacks some.
 
     Example: kledger repair --from /backups/ledger --data ./.kledger
     """
@@ -265,20 +265,22 @@ def repair(
             ),
         )
     proof = repaired.restored
-    lost = 0 if repaired.other_keys else _vault_mended(data, repaired.keys)
+    brought = repaired.keys
+    lost = 0 if brought.other_master else _vault_mended(data, brought.records)
     keys = [
-        *([("keys", f"{counted(repaired.keys, 'record')} came back into the vault")] if repaired.keys else []),
-        *([("other keys", _of_other_keys(repaired.other_keys))] if repaired.other_keys else []),
+        *([("keys", f"{counted(brought.records, 'record')} came back into the vault")] if brought.records else []),
+        *([("beside", _of_beside(brought.beside))] if brought.beside else []),
+        *([("keys", _OTHER_MASTER)] if brought.other_master else []),
         *([("still lost", _of_lost(lost))] if lost else []),
     ]
-    whole = not repaired.other_keys and not lost
+    whole = not brought.other_master and not lost
     if proof is None:
         if not keys:
             return Answer(
                 asdict(repaired), "nothing to mend: every event of the backup stands in the stream as it is there"
             )
         ask = ["Start the node, and run kledger rebuild: what was refused without these keys counts then."]
-        told = Group(facts(*keys), *(ask if repaired.keys else []))
+        told = Group(facts(*keys), *(ask if brought.records else []))
         return Answer(asdict(repaired), told, ok=whole)
     _is_intact(data, "log")
     lines = facts(
@@ -296,11 +298,14 @@ def repair(
     return Answer(asdict(repaired), told, ok=whole)
 
 
-def _of_other_keys(names: str) -> str:
-    return (
-        f"of {names}: made since the vault lost those of the backup, and left as they are. What was said before opens "
-        "with those of the backup alone: kledger restore-backup brings it back into a new data directory"
-    )
+def _of_beside(names: str) -> str:
+    return f"those of {names}, which have others since: what was said before and what was said since opens"
+
+
+_OTHER_MASTER = (
+    "none came back: the vault is under another master key than the backup's. What was said before opens with that one "
+    "alone: kledger restore-backup brings it back into a new data directory"
+)
 
 
 def _is_intact(data: Path | None, part: Part) -> None:
