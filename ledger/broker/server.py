@@ -172,6 +172,8 @@ class EmbeddedServer:
         command = [str(binary), "-c", str(self._files.config), "-P", str(self._files.pid)]
         if sys.platform == "linux":
             command = [sys.executable, "-I", "-S", "-c", _DIE_WITH_PARENT, str(os.getpid()), *command]
+        # The server says nothing where it cannot write its log: this names the file.
+        os.close(os.open(self._files.log, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600))
         process = await asyncio.create_subprocess_exec(
             *command,
             stdin=asyncio.subprocess.DEVNULL,

@@ -95,7 +95,7 @@ def test_a_wrong_setting_is_refused_in_a_sentence_that_names_it(tmp_path: Path, 
     assert variable[:13] in told  # groups of settings are named by what their names have in common
 
 
-@pytest.mark.parametrize("file", ["node.lock", "broker/lock", "broker/port.draft"])
+@pytest.mark.parametrize("file", ["node.lock", "broker/lock", "broker/port.draft", "broker/nats-server.log"])
 def test_a_file_that_cannot_be_used_is_named_in_a_sentence(tmp_path: Path, file: str) -> None:
     data = tmp_path / "data"
     (data / file).mkdir(parents=True)
