@@ -6,10 +6,11 @@ and the processes that it starts.
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
 import sys
-from typing import Literal, get_args
+from typing import Literal, TextIO, get_args
 
 import structlog
 
@@ -57,8 +58,24 @@ def log_to_stderr() -> None:
     structlog.configure(
         processors=[*annotate, *render],
         wrapper_class=structlog.make_filtering_bound_logger(logging.getLevelNamesMapping()[chosen.upper()]),
-        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+        logger_factory=structlog.PrintLoggerFactory(_Lossy(sys.stderr)),  # type: ignore[arg-type]  # what it uses of it
     )
+
+
+class _Lossy:
+    """A stream that loses what it cannot write: a log on a full disk, or one that nobody reads, ends no work."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def write(self, text: str) -> int:
+        with contextlib.suppress(OSError, ValueError):  # ValueError: it is closed
+            self._stream.write(text)
+        return len(text)
+
+    def flush(self) -> None:
+        with contextlib.suppress(OSError, ValueError):
+            self._stream.flush()
 
 
 def _renderer() -> structlog.typing.Processor:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import signal
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import pytest
 
@@ -23,7 +24,17 @@ from ledger.broker.stream_setup import ensure_stream
 from ledger.integrity.signing_keys import SigningKeys
 from ledger.store.jetstream import JetStreamLedger
 from tests.conftest import saved
-from tests.journeys.running_node import assert_found, assert_kept_once, caught_up, items, result_of, running, until, up
+from tests.journeys.running_node import (
+    RunningNode,
+    assert_found,
+    assert_kept_once,
+    caught_up,
+    items,
+    result_of,
+    running,
+    until,
+    up,
+)
 from tests.patience import comes_true
 from tests.processes import started
 
@@ -128,6 +139,44 @@ def test_a_start_and_a_command_on_files_that_find_no_room_say_so_in_a_sentence(t
             assert "Traceback" not in ran.stderr
         ballast.unlink()
         assert SigningKeys.open(disk / "data" / "keys").current() == before
+
+
+@contextmanager
+def unwritable(why: str) -> Iterator[BinaryIO]:
+    """A file that takes nothing."""
+    if why == "its disk is full":
+        with Path("/dev/full").open("wb", buffering=0) as file:
+            yield file
+        return
+    reading, writing = os.pipe()
+    os.close(reading)
+    with os.fdopen(writing, "wb", buffering=0) as file:
+        yield file
+
+
+@pytest.mark.parametrize("why", ["its disk is full", "nobody reads it"])
+def test_a_node_whose_log_cannot_be_written_does_all_of_its_work(why: str, tmp_path: Path) -> None:
+    with unwritable(why) as errors:
+        process = started.start(up(tmp_path / "data"), stderr=errors)
+    assert process.stdout is not None
+    try:
+        ready = process.stdout.readline()
+        node = RunningNode(tmp_path / "data", process, ready.split()[3], ready, tmp_path / "none")
+        with node.client() as ledger:
+            ledger.save_many(items(20))
+            caught_up(ledger)
+            assert result_of(ledger, "snapshot")["position"] == 20
+            for pid in (node.vectors, node.broker):  # what comes of it is told in lines from the loops of the node
+                os.kill(pid, signal.SIGKILL)
+            saved_after = ledger.save("Go on", "without a log", ["tool"], scopes=["public"])
+            caught_up(ledger)
+            assert ledger.search("Go on without a log", top_k=1)["results"][0]["id"] == saved_after["id"]
+            assert result_of(ledger, "verify")["equal"] is True
+        node.stop()
+    finally:
+        process.kill()
+        process.wait()
+        process.stdout.close()
 
 
 def test_a_snapshot_without_room_is_refused_and_the_view_goes_on_answering(tmp_path: Path) -> None:
