@@ -17,7 +17,7 @@ from pathlib import Path
 
 import structlog
 
-from kledger.contract.errors import IllegalState, LedgerError, UnknownReference
+from kledger.contract.errors import IllegalState, LedgerError, ServiceFailed, UnknownReference
 from ledger.broker.subprocess_job import Progress
 from ledger.event import JsonObject, NewEvent
 from ledger.events.subject import SubjectForgotten
@@ -181,6 +181,9 @@ class Eraser:
                         self.receipts.finish(order, _receipt(order, position, self.rebuilds.view.position))
                     else:
                         await self._carry_out(order)
+            if self.receipts.unreadable:
+                files = ", ".join(self.receipts.unreadable)
+                raise ServiceFailed(f"{files} cannot be read: forget the person again, and remove the file")
 
     async def _carry_out(self, order: Order, progress: Progress = lambda _done, _total, _rate: None) -> JsonObject:
         view = self.rebuilds.view

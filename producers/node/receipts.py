@@ -61,16 +61,19 @@ class Receipts:
     def __init__(self, directory: Path, sign: Sign | None = None) -> None:
         self._directory = directory
         self._sign = sign
+        self.unreadable = list[str]()
+        """The files of orders that `pending` found and could not read."""
 
     def pending(self) -> list[Order]:
         """Pending orders, oldest first."""
-        orders = []
+        orders, self.unreadable = [], []
         for path in sorted(self._directory.glob(f"*{_PENDING}")):
             try:
                 with contextlib.suppress(FileNotFoundError):  # carried out meanwhile
                     orders.append(Order(**orjson.loads(path.read_bytes())))
-            except (orjson.JSONDecodeError, TypeError) as error:  # writes are atomic, so somebody else changed the file
+            except (orjson.JSONDecodeError, TypeError, OSError) as error:  # our writes are atomic: another changed it
                 log.error("an order to forget cannot be read", file=str(path), error=str(error))
+                self.unreadable.append(f"{self._directory.name}/{path.name}")
         return orders
 
     def begin(self, order: Order) -> None:
@@ -90,11 +93,16 @@ class Receipts:
         return document
 
     def found(self, receipt: str) -> JsonObject | None:
-        """The receipt with this id, None where there is none."""
+        """The receipt with this id, None where there is none; what cannot be read is set aside, and written again."""
         path = self._path(receipt, ".json")
         if not _ID.fullmatch(receipt) or not path.exists():
             return None
-        document: JsonObject = orjson.loads(path.read_bytes())
+        try:
+            document: JsonObject = orjson.loads(path.read_bytes())
+        except orjson.JSONDecodeError as error:
+            log.error("a receipt cannot be read, and is written again", file=str(path), error=str(error))
+            path.replace(path.with_name(f"{path.name}.damaged"))
+            return None
         return document
 
     def _path(self, receipt: str, ending: str) -> Path:

@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 import orjson
+import pytest
 
 from ledger.event import JsonObject, NewEvent, Seal
 from ledger.events.knowledge import KnowledgeSaved
@@ -88,3 +89,27 @@ def test_what_was_sealed_before_there_was_a_mac_is_erased_and_a_second_order_end
         assert result_of(op, "forget", subject=ADA) == receipt
         verified = result_of(op, "verify")
         assert verified["equal"], verified
+
+
+@pytest.mark.parametrize("holds", [b"", b"\0\0", b'{"receipt": {'])
+def test_a_receipt_that_cannot_be_read_is_written_again_and_an_order_is_told(holds: bytes, tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    with running(data) as node, node.client() as ledger:
+        ledger.acting_as(user="mei").remember("Mei keeps bees", "semantic")
+        caught_up(ledger)
+        result_of(ledger, "forget", subject="user:mei")
+    (receipt,) = (data / "receipts").glob("*.json")
+    before = orjson.loads(receipt.read_bytes())["receipt"]
+    receipt.write_bytes(holds)
+    order = data / "receipts" / "forget-20260101-0.pending.json"
+    order.write_bytes(holds)
+    with running(data) as node, node.client() as ledger:
+        until(lambda: any(order.name in reason for reason in ledger.status()["reasons"]), "the order is told")
+        assert not [reason for reason in ledger.status()["reasons"] if str(tmp_path) in reason]
+        again = orjson.loads(receipt.read_bytes())["receipt"]
+        assert {name: again[name] for name in ("id", "subject", "asked_by", "asked_at")} == {
+            name: before[name] for name in ("id", "subject", "asked_by", "asked_at")
+        }
+        assert receipt.with_name(f"{receipt.name}.damaged").read_bytes() == holds
+        order.unlink()
+        until(lambda: ledger.status()["healthy"], "the node is well", instead=ledger.status()["reasons"])
