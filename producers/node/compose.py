@@ -78,13 +78,17 @@ async def _run(settings: NodeSettings) -> None:
 
 
 def _say_ready(settings: NodeSettings, address: NodeAddress, began: float) -> None:
-    sys.stdout.write(
-        f"kledger is ready: http://{address.http} · page http://{address.http}{HOME}"
-        f" · nats {address.nats} · data {settings.data}"
-        + (f" · quack port {address.quack}" if address.quack else "")
-        + "\n"
-    )
-    sys.stdout.flush()
+    try:
+        sys.stdout.write(
+            f"kledger is ready: http://{address.http} · page http://{address.http}{HOME}"
+            f" · nats {address.nats} · data {settings.data}"
+            + (f" · quack port {address.quack}" if address.quack else "")
+            + "\n"
+        )
+        sys.stdout.flush()
+    except OSError:  # nobody reads it, or its disk is full: the node's log has it as well
+        with Path(os.devnull).open("wb") as nowhere:  # else the end of the process fails of what is left in the buffer
+            os.dup2(nowhere.fileno(), sys.stdout.fileno())
     about: JsonObject = {"http": address.http, "nats": address.nats, "data": str(settings.data)}
     about |= {"seconds": round(time.monotonic() - began, 3), "version": version(PRODUCT)}
     log.info("ready", **about, position=address.position)

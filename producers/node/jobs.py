@@ -93,9 +93,12 @@ async def run_job(job: Job, work: Work) -> None:
         _log_end(job, began, "stopped", why="the node stops")  # as it was told to: nothing failed
         raise
     except Exception as error:
-        log.exception(f"{job.kind} failed", job=job.id)
         full = no_room(error)
         message = f"{job.kind} failed: {error if full is None else full.message}"
+        if full is None:
+            log.exception(f"{job.kind} failed", job=job.id)
+        else:  # no fault of the program, in which nobody looks for a place
+            _log_end(job, began, "failed", code=full.code, error=full.message)
         job.error = {"code": ServiceFailed.code, "message": message, "details": {}}
         job.state = "failed"
 

@@ -187,6 +187,8 @@ def test_a_snapshot_without_room_is_refused_and_the_view_goes_on_answering(tmp_p
         ballast = fill(disk, 100_000)
         with pytest.raises(ServiceFailed, match="there is no room on the disk"):
             result_of(ledger, "snapshot")
+        assert "snapshot failed" in node.said()
+        assert "Traceback" not in node.said()
         assert_found(ledger, [3])
         assert ledger.status()["stream"]["head"] >= 400
         ballast.unlink()

@@ -207,3 +207,21 @@ async def test_a_job_that_runs_as_the_node_stops_is_no_internal_error() -> None:
         ("verify began", "info"),
         ("verify stopped", "info"),
     ]
+
+
+def test_a_node_whose_ready_line_nobody_reads_runs_and_stops_well(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    with log.open("wb") as errors:
+        process = started.start(up(tmp_path / "data"), stderr=errors)
+    assert process.stdout is not None
+    process.stdout.close()
+    try:
+        until(lambda: '"event": "ready"' in log.read_text() or process.poll() is not None, "it is ready")
+        assert process.poll() is None, log.read_text()
+        process.send_signal(signal.SIGTERM)
+        process.wait(STOPS_WITHIN)
+        assert '"event": "stopped"' in log.read_text()
+        assert "Traceback" not in log.read_text()
+    finally:
+        process.kill()
+        process.wait()
