@@ -319,7 +319,9 @@ def test_who_is_meant_is_asked_for_as_an_endpoint_asks() -> None:
     with LedgerClient("http://127.0.0.1:1") as ledger:
         with pytest.raises(TypeError, match=r"^acting_as\(\) got .* 'user_id'; here it is acting_as\(user=…\); it"):
             ledger.acting_as(user_id="ann")  # type: ignore[call-arg]
-        with pytest.raises(TypeError, match=r"^acting_as\(\) too many positional arguments; name what it is, as user=…; it"):
+        with pytest.raises(
+            TypeError, match=r"^acting_as\(\) too many positional arguments; name what it is, as user=…; it"
+        ):
             ledger.acting_as("ann")  # type: ignore[call-arg]
         with pytest.raises(TypeError, match=r"^within\(\) got .* 'run_id'; here it is within\(trace_id=…\)"):
             ledger.within(run_id="run-1")  # type: ignore[call-arg]
