@@ -14,6 +14,7 @@ from kledger.contract.memory import words_of_steps
 from kledger.contract.words import RecallLayer
 from ledger.event import JsonObject
 from projections.fold_kit.prompt_text import shortened
+from projections.search.section import about_another
 
 SECTIONS = ("user_preferences", "project_context", "recent_episodes", "relevant_procedures", "related_knowledge")
 LINE_CHARACTERS = 2_000
@@ -33,6 +34,7 @@ _KINDS: dict[Language, dict[str, str]] = {
     "zh": {"adr": "架构决策", "convention": "代码约定", "known_issue": "已知问题"},
 }
 """What a project shares, by the names of the source (004, section 2.4.1); a fact of a project needs none."""
+_ABOUT: dict[Language, str] = {"en": "about {who}", "zh": "关于 {who}"}
 _BETWEEN: dict[Language, str] = {"en": ", ", "zh": ", "}
 _DAYS: dict[Language, tuple[str, str, str]] = {
     "en": ("today", "yesterday", "{days} days ago"),
@@ -75,16 +77,18 @@ def memory_text(
     language: Language,
     now: datetime,
     *,
+    person: str | None = None,
     fits: Callable[[str], bool] = lambda _: True,
 ) -> tuple[str, int]:
     """The document of these items (item, layer, number of sources), best first, and how many of them it has.
 
-    Items are taken in their order until `fits` refuses the text; an empty text where there is none.
+    Items are taken in their order until `fits` refuses the text; an empty text where there is none. A preference of
+    another user than `person` says about whom it is.
     """
     taken: list[tuple[str, str]] = []
     text = ""
     for item, layer, sources in items:
-        tried = [*taken, (section_of(item, layer), _line(item, layer, sources, language, now))]
+        tried = [*taken, (section_of(item, layer), _line(item, layer, sources, language, now, person))]
         longer = _document(tried, language)
         if not fits(longer):
             break
@@ -105,7 +109,9 @@ def _document(lines: Sequence[tuple[str, str]], language: Language) -> str:
     return "\n".join([*parts, "</memory>"])
 
 
-def _line(item: JsonObject, layer: RecallLayer, sources: int, language: Language, now: datetime) -> str:
+def _line(
+    item: JsonObject, layer: RecallLayer, sources: int, language: Language, now: datetime, person: str | None
+) -> str:
     section, words = section_of(item, layer), said(item, layer)
     if section == "recent_episodes":
         return f"- [{_age(item, language, now)}] {words}"
@@ -122,6 +128,8 @@ def _line(item: JsonObject, layer: RecallLayer, sources: int, language: Language
         notes = [_SHOWN_CONFIDENCE[language].format(value=item["eval"]["confidence"])]
         if sources > 1 or section == "user_preferences":
             notes.append(_SOURCES[language][sources > 1].format(count=sources))
+        if section == "user_preferences" and layer != "shared" and (other := about_another(item, person)):
+            notes.append(_ABOUT[language].format(who=escaped(other)))
     return f"- {words} ({_BETWEEN[language].join(notes)})"
 
 

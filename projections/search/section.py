@@ -35,6 +35,7 @@ class Words:
     confidence: str
     verdicts: str
     not_judged: str
+    about: str
 
 
 WORDS: dict[Language, Words] = {
@@ -50,6 +51,7 @@ WORDS: dict[Language, Words] = {
         confidence="置信度 {confidence:g}",
         verdicts="有用 {helped} 次，有害 {harmed} 次",
         not_judged="尚无评价",
+        about="关于 {who}",
     ),
     "en": Words(
         knowledge="📚 Related knowledge",
@@ -64,6 +66,7 @@ WORDS: dict[Language, Words] = {
         confidence="confidence {confidence:g}",
         verdicts="helped {helped}, harmed {harmed}",
         not_judged="not judged yet",
+        about="about {who}",
     ),
 }
 
@@ -73,9 +76,15 @@ def knowledge_section(items: Sequence[JsonObject], language: Language = ENGLISH)
     return _section(items, WORDS[language].knowledge, language)
 
 
-def profile_section(items: Sequence[JsonObject], language: Language = ENGLISH) -> str:
-    """The same for items about the user."""
-    return _section(items, WORDS[language].profile, language)
+def profile_section(items: Sequence[JsonObject], language: Language = ENGLISH, person: str | None = None) -> str:
+    """The same for items about the user, `person`; an entry about another user says about whom it is."""
+    return _section(items, WORDS[language].profile, language, [about_another(item, person) for item in items])
+
+
+def about_another(item: JsonObject, person: str | None) -> str | None:
+    """The user whose profile an item is, where that is not the person: its owner, else the first user of its scopes."""
+    users = [each for each in (item["owner"], *item["scopes"]) if each.startswith("user:")]
+    return users[0] if users and person not in users else None
 
 
 def goal_text(description: str, items: Sequence[JsonObject], language: Language = ENGLISH) -> str:
@@ -83,22 +92,26 @@ def goal_text(description: str, items: Sequence[JsonObject], language: Language 
     return f"{WORDS[language].goal}: {harmless(description)}\n\n{knowledge_section(items, language)}"
 
 
-def _section(items: Sequence[JsonObject], title: str, language: Language) -> str:
+def _section(
+    items: Sequence[JsonObject], title: str, language: Language, others: Sequence[str | None] | None = None
+) -> str:
     words = WORDS[language]
-    entries = "\n".join(_entry(number, item, words) for number, item in enumerate(items, 1))
+    about = others or [None] * len(items)
+    entries = "\n".join(_entry(number, item, words, about[number - 1]) for number, item in enumerate(items, 1))
     counted = f"{len(items)} {words.one if len(items) == 1 else words.many}"
     return harmless(f"{title} ({counted}):\n{entries or words.none_found}")
 
 
-def _entry(number: int, item: JsonObject, words: Words) -> str:
+def _entry(number: int, item: JsonObject, words: Words, other: str | None) -> str:
     by = "   "
+    about = "" if other is None else f"{words.about.format(who=indented(other, by))}; "
     task, content = item["task"], shortened(item["content"], SHOWN_CHARACTERS)
     if content.startswith(task) and not content[len(task) :].strip(_ENDS_A_SENTENCE):  # it was made from the content
         task, content = content, ""
     lines = [
         f"{number}. {indented(task, by)} [{', '.join(item['types'])}]",
         *([f"{by}{indented(content, by)}"] if content else []),
-        f"{by}({item['id']}; {_judged(item['eval'], words)})",
+        f"{by}({item['id']}; {about}{_judged(item['eval'], words)})",
     ]
     return "\n".join(lines)
 

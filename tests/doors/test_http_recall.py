@@ -82,6 +82,20 @@ async def test_of_more_profile_than_fits_the_callers_own_stays(door: Door) -> No
     assert ids((await started(door, ALICE, profile_k=2))["profile"]) == ["colleague-0", "own"]
 
 
+async def test_a_profile_of_another_user_says_about_whom_it_is(door: Door) -> None:
+    await profile(door, "bobs", 0.95, 1, scopes=["public"], who=BOB)
+    await profile(door, "own", 0.9, 1)
+    await profile(door, "noted", 0.8, 1, scopes=["user:alice"], who=CODER)
+    for who, others in ((ALICE, {"bobs": "user:bob"}), (BOB, {}), (CODER, {"bobs": "user:bob", "noted": "user:alice"})):
+        told = await started(door, who)
+        entries = {
+            name: next(part for part in told["sections"]["profile"].split("\n") if f"({name};" in part)
+            for name in ids(told["profile"])
+        }
+        assert {name for name, entry in entries.items() if "about " in entry} == set(others)
+        assert all(f"({name}; about {user}; " in entries[name] for name, user in others.items())
+
+
 async def test_without_a_query_the_best_and_latest_comes_and_with_one_what_fits(door: Door) -> None:
     await door.saved(id="plain", content="about databases")
     await door.saved(id="praised", content="about bicycles", eval={"helpful": 40})

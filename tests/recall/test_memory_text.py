@@ -21,6 +21,7 @@ def lines(content: str, layer: RecallLayer, language: Language = "zh", sources: 
         "id": "m-1",
         "task": content,
         "content": content,
+        "owner": "user:ann",
         "scopes": ["project:shop"],
         "version": 1,
         "updated_at": "2026-02-10T08:00:00Z",
@@ -28,7 +29,7 @@ def lines(content: str, layer: RecallLayer, language: Language = "zh", sources: 
         "memory": memory,
         **stated,
     }
-    text, count = memory_text([(item, layer, sources)], language, NOW)
+    text, count = memory_text([(item, layer, sources)], language, NOW, person="user:ann")
     assert count == 1
     return text.split("\n")[2:-1]
 
@@ -38,6 +39,23 @@ def test_a_preference_has_its_confidence_and_sources() -> None:
     told = lines("偏好 TypeScript + React 技术栈", "semantic", sources=12, memory=memory, scopes=["user:ann"])
     line = "- 偏好 TypeScript + React 技术栈 (置信度: 95%, 来源: 12次对话)"
     assert told == ["<user_preferences>", line, "</user_preferences>"]
+
+
+@pytest.mark.parametrize(
+    ("owner", "scopes", "note"),
+    [
+        ("user:ann", ["public"], ""),
+        ("agent:scribe", ["user:ann"], ""),
+        ("user:bo", ["user:ann"], ""),
+        ("agent:scribe", ["public"], ""),
+        ("user:bo", ["public"], ", 关于 user:bo"),
+        ("agent:scribe", ["user:bo", "team:web"], ", 关于 user:bo"),
+    ],
+)
+def test_a_preference_of_another_user_says_whose_it_is(owner: str, scopes: list[str], note: str) -> None:
+    memory = {"category": "preference"}
+    (line,) = lines("喜欢简短的回答", "semantic", memory=memory, owner=owner, scopes=scopes)[1:-1]
+    assert line == f"- 喜欢简短的回答 (置信度: 95%, 来源: 1次对话{note})"
 
 
 @pytest.mark.parametrize(

@@ -71,7 +71,7 @@ async def recall(
     results = (await _reranked(desk, asked.message, said_once(ranked), floor, freshness))[: asked.top_k]
     if as_of is None:
         results = await _with_surroundings(desk, caller, results)
-    text, shown = await _text(desk, results, language, now, then, asked.budget_tokens)
+    text, shown = await _text(desk, caller, results, language, now, then, asked.budget_tokens)
     recall_id = None
     if asked.record and is_recorded(desk.recorded, caller):
         items = [item for item in results if item["layer"] != "working"]
@@ -196,13 +196,20 @@ _SIDES = ("before", "after")
 
 
 async def _text(
-    desk: Desk, results: Sequence[JsonObject], language: Language, now: datetime, then: int | None, budget: int | None
+    desk: Desk,
+    caller: Caller,
+    results: Sequence[JsonObject],
+    language: Language,
+    now: datetime,
+    then: int | None,
+    budget: int | None,
 ) -> tuple[str, int]:
     """The document of the results, as of the position `then` if one is given, and how many of them it shows."""
     memories = [item["id"] for item in results if "memory" in item]
     sources = await desk.view.ask(evidence_counts, desk.org, memories, then) if memories else {}
     lines = [(item, item["layer"], sources.get(item["id"], 1)) for item in results]
+    person = caller.person()
     if budget is None:
-        return memory_text(lines, language, now)
+        return memory_text(lines, language, now, person=person)
     count = counter_for(None)
-    return memory_text(lines, language, now, fits=lambda text: count(text) <= budget)
+    return memory_text(lines, language, now, person=person, fits=lambda text: count(text) <= budget)

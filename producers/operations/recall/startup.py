@@ -54,7 +54,7 @@ async def startup(
     sections = {
         "user_memory": memory_texts["user"],
         "work_memory": memory_texts["work"],
-        "profile": profile_section(profile, language) if profile else None,
+        "profile": profile_section(profile, language, caller.person()) if profile else None,
         "knowledge": knowledge_section(related, language) if related else None,
     }
     served = [*profile, *related]
