@@ -364,6 +364,19 @@ async def test_a_batch_again_while_the_view_is_behind_appends_nothing(door: Door
     assert await door.head() == 20
 
 
+@pytest.mark.parametrize("key", [{}, {"Idempotency-Key": "once"}], ids=["by its ids", "by its key"])
+async def test_a_batch_again_answers_with_the_positions_of_the_first_time(door: Door, key: dict[str, str]) -> None:
+    acl = [{"entity": "user:bob", "permission": "read"}]
+    plain = {"task": "t", "types": ["tool"]}
+    items = [{"id": "a", "content": "a", **plain}, {"id": "b", "content": "b", "acl": acl, **plain}]
+    first = (await door.post("/api/knowledge/batch", json={"items": items}, headers=ALICE | key)).json()
+    await door.desk.view.wait_for(await door.head())
+    again = (await door.post("/api/knowledge/batch", json={"items": items}, headers=ALICE | key)).json()
+    assert [one["outcome"] for one in again["results"]] == ["unchanged", "unchanged"]
+    assert [one["position"] for one in again["results"]] == [one["position"] for one in first["results"]] == [1, 3]
+    assert again["position"] == first["position"] == await door.head()
+
+
 async def test_of_many_concurrent_revisions_of_one_version_exactly_one_is_kept(door: Door) -> None:
     told = await door.saved()
     url = f"/api/knowledge/{told['id']}"

@@ -224,7 +224,7 @@ async def _after_conflict(
         if not same_statement(fact, shared, taken):
             raise exists(event.entity_id)
         more = shared is not None
-        return as_saved(event.entity_id, taken.position + more, 1 + more, taken.event_id, True), expects
+        return as_saved(event.entity_id, taken.last, 1 + more, taken.event_id, True), expects
     # A history without an item holds only events that the gate refused: the id is still free.
     return None, await desk.ledger.last_position_of(desk.org, "knowledge", event.entity_id)
 

@@ -223,7 +223,7 @@ async def _settle_known(desk: Desk, batch: _Batch) -> None:
         event = batch.open[index]
         assert isinstance(event.fact, KnowledgeSaved)  # this is a batch of saves
         if before.event_id == event.id or same_statement(event.fact, batch.shared.get(index), before):
-            batch.settle(index, "unchanged", before.position)
+            batch.settle(index, "unchanged", before.last)
         else:
             batch.refuse(index, item_id, exists(item_id))
         await turns.when_due()

@@ -89,6 +89,11 @@ class SavedStatement:
     acl: list[JsonObject]
     erased: bool
 
+    @property
+    def last(self) -> int:
+        """The position of the last event of the save: of its ACL, where it has one."""
+        return self.position + bool(self.acl)
+
 
 # A bound value costs 50 µs in DuckDB's Python client, with the interpreter's lock held: a list is bound as one text.
 LIST = "from_json(?, '[\"VARCHAR\"]')"
