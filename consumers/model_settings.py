@@ -10,13 +10,12 @@ from __future__ import annotations
 
 from typing import Annotated, Final, Literal, NamedTuple, get_args
 
-from pydantic import AliasChoices, Field, SecretStr, ValidationError
+from pydantic import AliasChoices, Field, SecretStr
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from kledger.contract.errors import NotAvailable
 from kledger.contract.words import ModelTask
-from ledger.runtime.address_setting import HttpAddress
-from ledger.wire.envelope import invalid_payload
+from ledger.runtime.settings import HttpAddress, settings_of
 
 TASKS: Final[tuple[ModelTask, ...]] = get_args(ModelTask)
 OWN_MODEL: Final[frozenset[ModelTask]] = frozenset({"intent", "rewrite", "hyde"})
@@ -125,7 +124,4 @@ class ModelSettings(BaseSettings):
 
 def model_settings_from_environment() -> ModelSettings:
     """Load the settings. Raises InvalidPayload for an invalid one."""
-    try:
-        return ModelSettings()
-    except ValidationError as error:
-        raise invalid_payload("the KLEDGER_MODEL settings", error) from error
+    return settings_of(ModelSettings)

@@ -6,11 +6,10 @@ endpoints need; KLEDGER_RERANK_KEY its key; KLEDGER_RERANK_DEADLINE how many sec
 
 from __future__ import annotations
 
-from pydantic import Field, SecretStr, ValidationError
+from pydantic import Field, SecretStr
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
-from ledger.runtime.address_setting import HttpAddress
-from ledger.wire.envelope import invalid_payload
+from ledger.runtime.settings import HttpAddress, settings_of
 
 
 class RerankSettings(BaseSettings):
@@ -41,8 +40,5 @@ class RerankSettings(BaseSettings):
 
 def rerank_settings_from_environment() -> RerankSettings | None:
     """The configured reranker, or None. Raises InvalidPayload for a setting that makes no sense."""
-    try:
-        settings = RerankSettings()
-    except ValidationError as error:
-        raise invalid_payload("the KLEDGER_RERANK settings", error) from error
+    settings = settings_of(RerankSettings)
     return settings if settings.url else None

@@ -6,10 +6,10 @@ and _EXTRACT.
 
 from __future__ import annotations
 
-from pydantic import Field, ValidationError
+from pydantic import Field
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
-from ledger.wire.envelope import invalid_payload
+from ledger.runtime.settings import settings_of
 
 MOST_DAYS = 36_500
 """A hundred years, for whoever wants to keep them for good."""
@@ -58,7 +58,4 @@ class SessionSettings(BaseSettings):
 
 def session_settings_from_environment() -> SessionSettings:
     """The settings of this node. Raises InvalidPayload for an invalid one."""
-    try:
-        return SessionSettings()
-    except ValidationError as error:
-        raise invalid_payload("the KLEDGER_SESSION settings", error) from error
+    return settings_of(SessionSettings)

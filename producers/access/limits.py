@@ -13,11 +13,11 @@ import threading
 import time
 from collections.abc import Callable
 
-from pydantic import Field, ValidationError
+from pydantic import Field
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from kledger.contract.errors import RateLimited
-from ledger.wire.envelope import invalid_payload
+from ledger.runtime.settings import settings_of
 
 RATE_OF_A_TOKEN = 300.0
 _REMEMBERED = 10_000  # most principals with a bucket; a full bucket need not be kept
@@ -58,10 +58,7 @@ class Limits(BaseSettings):
 
 def limits_from_environment() -> Limits:
     """The limits of this node. Raises InvalidPayload for an invalid setting."""
-    try:
-        return Limits()
-    except ValidationError as error:
-        raise invalid_payload("the KLEDGER_LIMIT settings", error) from error
+    return settings_of(Limits)
 
 
 class Buckets:

@@ -19,6 +19,8 @@ from pathlib import Path
 from pydantic import Field
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
+from ledger.runtime.settings import settings_of
+
 MIB = 2**20
 _EVERY_SECONDS = 0.03
 _STATM = Path("/proc/self/statm")
@@ -39,8 +41,8 @@ class AnalystLimits(BaseSettings):
 
 @cache
 def analyst_limits() -> AnalystLimits:
-    """The limits of this node."""
-    return AnalystLimits()
+    """The limits of this node. Raises InvalidPayload for an invalid setting."""
+    return settings_of(AnalystLimits)
 
 
 @contextmanager

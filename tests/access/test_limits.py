@@ -58,5 +58,5 @@ def test_settings_come_from_the_environment_and_are_checked(monkeypatch: pytest.
     monkeypatch.setenv("KLEDGER_LIMIT_RATE", "7.5")
     assert (limits_from_environment().batch, limits_from_environment().rate) == (50, 7.5)
     monkeypatch.setenv("KLEDGER_LIMIT_BODY", "-1")
-    with pytest.raises(InvalidPayload, match="body"):
+    with pytest.raises(InvalidPayload, match="KLEDGER_LIMIT_BODY"):
         limits_from_environment()

@@ -9,9 +9,12 @@ from pydantic_settings import BaseSettings
 from consumers.model_settings import ModelSettings, model_settings_from_environment
 from consumers.recall.rerank_settings import RerankSettings
 from kledger.contract.errors import InvalidPayload
+from ledger.runtime.settings import settings_of
 from ledger.sessions.settings import SessionSettings
 from producers.access.limits import Limits
-from projections.analysts.memory_watch import AnalystLimits
+from producers.cli.variables import NAMES
+from producers.node.start.environment import NodeEnvironment
+from projections.analysts.memory_watch import AnalystLimits, analyst_limits
 from projections.vectors.embedding import settings as embedding
 from tests.contracts.test_addresses import NO_ADDRESSES
 
@@ -43,10 +46,38 @@ def test_a_setting_that_is_no_number_is_refused_at_the_start(
         kind()
 
 
-def test_a_price_that_is_no_number_is_refused_at_the_start(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("KLEDGER_MODEL_PRICES", '{"small": [1, 1e400]}')
-    with pytest.raises(InvalidPayload, match="prices"):
+ODD = [
+    (kind, name)
+    for kind in ALL
+    for name, field in kind.model_fields.items()
+    if not any(text in str(field.annotation) for text in ("str", "Secret"))
+]
+
+
+@pytest.mark.parametrize(("kind", "name"), sorted(ODD, key=str))
+def test_a_setting_that_does_not_fit_is_named_as_its_variable(
+    kind: type[BaseSettings], name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    variable = str(kind.model_fields[name].validation_alias or f"{kind.model_config['env_prefix']}{name}".upper())
+    assert variable in NAMES
+    monkeypatch.setenv(variable, "many")
+    with pytest.raises(InvalidPayload, match=rf"^a setting does not fit: {variable} ") as refused:
+        settings_of(kind)
+    assert refused.value.details["errors"][0]["field"] == variable
+
+
+@pytest.mark.parametrize("prices", ['{"small": [1, 1e400]}', "small", "[1]", '{"small": 1}'])
+def test_prices_that_are_none_are_refused_at_the_start(prices: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KLEDGER_MODEL_PRICES", prices)
+    with pytest.raises(InvalidPayload, match="KLEDGER_MODEL_PRICES"):
         model_settings_from_environment()
+
+
+def test_what_analysts_may_use_is_read_at_the_start_of_a_node_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    analyst_limits.cache_clear()
+    monkeypatch.setenv("KLEDGER_LIMIT_ANALYST_SECONDS", "many")
+    with pytest.raises(InvalidPayload, match="KLEDGER_LIMIT_ANALYST_SECONDS"):
+        NodeEnvironment()
 
 
 def test_a_session_that_never_ends_has_times_that_can_be_counted(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -201,7 +201,7 @@ def test_the_environment_is_read_and_checked(monkeypatch: pytest.MonkeyPatch) ->
     assert (read.prices["big"], read.budget_usd, read.idempotent) == ((1.5, 6), 2.0, True)
     assert KEY not in repr(read)
     monkeypatch.setenv("KLEDGER_MODEL_TIMEOUT", "soon")
-    with pytest.raises(InvalidPayload, match="timeout"):
+    with pytest.raises(InvalidPayload, match="KLEDGER_MODEL_TIMEOUT"):
         model_settings_from_environment()
 
 

@@ -13,6 +13,7 @@ from producers.operations.available_models import Reflected
 from producers.operations.lifetimes import lifetimes_from_environment
 from producers.operations.recording import Recorded, detail_days_from_environment, recorded_from_environment
 from producers.operations.reflection.asking import reflected_from_environment
+from projections.analysts.memory_watch import AnalystLimits, analyst_limits
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +21,7 @@ class NodeEnvironment:
     """What it says. To make one raises InvalidPayload for a value that no setting has."""
 
     limits: Limits = field(default_factory=limits_from_environment)
+    analysts: AnalystLimits = field(default_factory=analyst_limits)
     sessions: SessionSettings = field(default_factory=session_settings_from_environment)
     language: Language = field(default_factory=language_of_node)
     recorded: Recorded = field(default_factory=recorded_from_environment)

@@ -7,11 +7,10 @@ n-grams, which match words and similar spellings, not paraphrases.
 
 from __future__ import annotations
 
-from pydantic import AliasChoices, Field, SecretStr, ValidationError
+from pydantic import AliasChoices, Field, SecretStr
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
-from ledger.runtime.address_setting import HttpAddress
-from ledger.wire.envelope import invalid_payload
+from ledger.runtime.settings import HttpAddress, settings_of
 from projections.vectors.wire import EmbeddingModel
 
 
@@ -36,10 +35,7 @@ class _Environment(BaseSettings):
 
 def embedding_from_environment() -> EmbeddingModel | None:
     """The configured model, or None. Raises InvalidPayload for a setting that makes no sense."""
-    try:
-        environment = _Environment()
-    except ValidationError as error:
-        raise invalid_payload("the KLEDGER_EMBEDDING settings", error) from error
+    environment = settings_of(_Environment)
     if not environment.model:
         return None
     return EmbeddingModel(
