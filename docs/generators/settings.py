@@ -34,14 +34,20 @@ OTHERS = {
     "ARCHIVE_EVENTS": "how-to/rebuild-verify-replay.md",
     "CHECKPOINT_HOOK": "how-to/audit-and-prove.md",
     "EXTRACT_AFTER": "how-to/use-a-model.md#after-a-finished-task-and-after-a-verdict",
+    "HTTP": "how-to/run-for-good.md",
     "LOG_LEVEL": "how-to/observe-a-node.md",
     "MASTER_KEY": "how-to/back-up-a-node.md",
     "MASTER_KEY_FILE": "how-to/back-up-a-node.md",
     "MEMORY_LIFETIMES": "explanation/memory-layers.md",
+    "NATS": "how-to/use-an-outside-nats-or-qdrant.md",
     "NATS_CREDENTIALS": "how-to/give-access.md",
+    "QDRANT": "how-to/use-an-outside-nats-or-qdrant.md",
+    "QUACK": "how-to/query-with-duckdb.md",
     "REACTOR_ACK_WAIT": "how-to/use-a-model.md",
     "RECALL_DETAIL_DAYS": "how-to/observe-a-node.md",
     "RECORD_RECALLS": "how-to/observe-a-node.md",
+    "REPLICAS": "how-to/cluster.md",
+    "ROLES": "how-to/cluster.md",
 }
 """What a node reads without such a class, and the page that explains it."""
 

@@ -221,7 +221,7 @@ def test_an_option_at_the_wrong_place_is_told_where_it_belongs(typed: str, said:
         ("frget user:ann", "No such command 'frget'. Did you mean 'forget'?"),
         ("get k-1", "No such command 'get'. Here it is kledger show."),
         ("serve", "No such command 'serve'. Here it is kledger up."),
-        ("stop", "Here it is Ctrl-C in the terminal where kledger up runs."),
+        ("stop", "Here it is Ctrl-C in the terminal where kledger up runs, or SIGTERM to its process."),
         ("memory delete k-1", "Here it is kledger retire, which kledger restore takes back."),
         ("memory add text", "No such command 'add'. Here it is kledger memory save."),
         ("document ingest f", "Here it is kledger ingest."),

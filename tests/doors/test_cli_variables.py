@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 from importlib import import_module
 from pathlib import Path
@@ -11,6 +12,7 @@ from pydantic import AliasChoices
 from pydantic_settings import BaseSettings
 
 from producers.cli import variables
+from producers.cli.commands.node import up
 from producers.cli.variables import NAMES, PREFIX, mistyped
 from tests.doors.scripted_node import commanded_node
 from tests.doors.test_cli_knowledge import kledger
@@ -66,3 +68,15 @@ def test_a_command_points_it_out_on_standard_error_and_does_its_work(monkeypatch
     assert ran.exit_code == 0
     assert ran.stderr == "warning: nothing reads KLEDGER_USR: is KLEDGER_USER meant?\n"
     assert variables.PREFIX not in ran.stdout
+
+
+def test_every_option_of_a_node_is_a_variable_too() -> None:
+    options = {option for option in inspect.signature(up).parameters if f"{PREFIX}{option.upper()}" not in NAMES}
+    assert not options
+
+
+def test_an_address_from_the_environment_is_that_of_the_node(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("KLEDGER_HTTP", "nowhere")
+    monkeypatch.setenv("KLEDGER_DATA", str(tmp_path / "data"))
+    assert "'nowhere' is not HOST:PORT" in kledger("up").stderr
+    assert "'elsewhere' is not HOST:PORT" in kledger("up", "--http", "elsewhere").stderr

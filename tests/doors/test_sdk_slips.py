@@ -320,7 +320,7 @@ def test_who_is_meant_is_asked_for_as_an_endpoint_asks() -> None:
         with pytest.raises(TypeError, match=r"^acting_as\(\) got .* 'user_id'; here it is acting_as\(user=…\); it"):
             ledger.acting_as(user_id="ann")  # type: ignore[call-arg]
         with pytest.raises(
-            TypeError, match=r"^acting_as\(\) too many positional arguments; name what it is, as user=…; it"
+            TypeError, match=r"^acting_as\(\) too many positional arguments; name what it is, as user=…"
         ):
             ledger.acting_as("ann")  # type: ignore[call-arg]
         with pytest.raises(TypeError, match=r"^within\(\) got .* 'run_id'; here it is within\(trace_id=…\)"):

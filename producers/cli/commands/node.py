@@ -22,20 +22,26 @@ def up(
         Path | None, typer.Option(envvar="KLEDGER_DATA", help="Where the node keeps all it has.  [./.kledger]")
     ] = None,
     http: Annotated[
-        str | None, typer.Option(metavar="HOST:PORT", help="Where to serve HTTP.  [127.0.0.1:8420]")
+        str | None,
+        typer.Option(envvar="KLEDGER_HTTP", metavar="HOST:PORT", help="Where to serve HTTP.  [127.0.0.1:8420]"),
     ] = None,
     nats: Annotated[
         str | None,
         typer.Option(
-            metavar="URL", help="A NATS server with JetStream, or a cluster's with commas; else one is started."
+            envvar="KLEDGER_NATS",
+            metavar="URL",
+            help="A NATS server with JetStream, or a cluster's with commas; else one is started.",
         ),
     ] = None,
     qdrant: Annotated[
-        str | None, typer.Option(metavar="URL", help="A Qdrant server; else the engine runs inside.")
+        str | None,
+        typer.Option(envvar="KLEDGER_QDRANT", metavar="URL", help="A Qdrant server; else the engine runs inside."),
     ] = None,
     quack: Annotated[
         str | None,
-        typer.Option(metavar="PORT", help="Where analysts attach; off for nowhere.  [a free port]"),
+        typer.Option(
+            envvar="KLEDGER_QUACK", metavar="PORT", help="Where analysts attach; off for nowhere.  [a free port]"
+        ),
     ] = None,
     checkpoint_hook: Annotated[
         str | None,
@@ -46,11 +52,17 @@ def up(
         ),
     ] = None,
     replicas: Annotated[
-        int | None, typer.Option(min=1, max=5, help="Copies of the log in the cluster that --nats names.  [1]")
+        int | None,
+        typer.Option(
+            envvar="KLEDGER_REPLICAS", min=1, max=5, help="Copies of the log in the cluster that --nats names.  [1]"
+        ),
     ] = None,
     roles: Annotated[
         str | None,
-        typer.Option(help="What this node does: api, and with it vectors, reactors.  [api,vectors,reactors]"),
+        typer.Option(
+            envvar="KLEDGER_ROLES",
+            help="What this node does: api, and with it vectors, reactors.  [api,vectors,reactors]",
+        ),
     ] = None,
     log_level: Annotated[
         Literal["debug", "info", "warning", "error"] | None,
