@@ -11,7 +11,7 @@ from consumers.reactors.lives import GRACE, LifeKeeper
 from ledger.event import JsonObject, NewEvent, utc_now
 from ledger.events.conflict import ConflictRecorded, ConflictResolved
 from ledger.events.recall import RecallServed, ServedItem
-from producers.operations.memory import health as cleaning
+from producers.operations.publish import publish_each
 from tests.doors.http_door import ALICE, BOB, Door, http_door
 from tests.memory.test_short_memories import K, M, keeper, over, read, recall, said
 from tests.projections.histories import rows
@@ -115,7 +115,7 @@ async def test_cleaning_leaves_alone_what_somebody_brings_back_meanwhile(
         await said(door, M, {"id": name, "layer": "short", "kind": "mood", "content": name, "lifetime": 1})
     await over(door)
     assert await keeper.look(utc_now() + 2 * GRACE) == 2
-    publish_each, tries = cleaning.publish_each, []
+    tries: list[Any] = []
 
     async def after_a_restore(*args: Any) -> Any:
         if not tries:
@@ -124,7 +124,7 @@ async def test_cleaning_leaves_alone_what_somebody_brings_back_meanwhile(
         tries.append(args)
         return await publish_each(*args)
 
-    monkeypatch.setattr(cleaning, "publish_each", after_a_restore)
+    monkeypatch.setattr("producers.operations.memory.health.publish_each", after_a_restore)
     assert (await said(door, f"{M}/clean", {"dry_run": False}))["ids"] == ["other"]
     assert (await read(door, f"{K}/mood"))["status"] == "active"
     assert (await read(door, f"{K}/other"))["status"] == "retired"

@@ -437,7 +437,11 @@ async def test_a_member_with_roles_proposes_the_kinds_of_these_roles(door: Door)
 
 
 async def test_a_batch_says_which_of_its_items_are_proposals(door: Door) -> None:
-    shared = {"types": ["adr"], "scopes": ["project:ledger"], "memory": {"layer": "semantic", "kind": "adr"}}
+    shared: JsonObject = {
+        "types": ["adr"],
+        "scopes": ["project:ledger"],
+        "memory": {"layer": "semantic", "kind": "adr"},
+    }
     items = [{"content": "wait", **shared}, {"content": "own", "types": ["tool"]}, {"content": "wait", **shared}]
     results = (await said(door, f"{K}/batch", {"items": items}, ANN))["results"]
     assert [(one["outcome"], one.get("status")) for one in results] == [

@@ -15,19 +15,44 @@ from projections.views.knowledge.ask import LISTED, listed, with_times
 from projections.views.knowledge.parts import WHOLE, Part
 
 
-def cases(
-    cursor: duckdb.DuckDBPyConnection, org: str, item_id: str, as_of: int | None = None, part: Part = WHOLE
-) -> list[JsonObject]:
-    """The cases of an item, oldest first. Does not check access: ask projections.views.knowledge first.
+def told_to(caller: Caller) -> tuple[str, list[str]]:
+    """The predicate over `feedback AS f` of cases that are told to somebody who reads the item: those of versions that
+    they may read, and their own; for the operator all."""
+    if caller.is_operator:
+        return "TRUE", []
+    seen, values = knowledge.readable_by(caller, "v.")
+    own = caller.entities()
+    return (
+        f"""(list_contains([{", ".join("?" * len(own))}]::VARCHAR[], f.actor) OR EXISTS (
+            FROM knowledge_versions AS v WHERE v.org = f.org AND v.id = f.knowledge_id
+                AND v.valid_from <= f.position AND (v.valid_to IS NULL OR v.valid_to > f.position) AND {seen}))""",
+        [*own, *values],
+    )
 
-    `timestamp` is the case's own, `time` the event's, `position` the event's in the log.
+
+def cases(
+    cursor: duckdb.DuckDBPyConnection,
+    org: str,
+    item_id: str,
+    as_of: int | None = None,
+    part: Part = WHOLE,
+    *,
+    seeing: Caller | None = None,
+) -> list[JsonObject]:
+    """The cases of an item, oldest first. Does not check access to it: ask projections.views.knowledge first.
+
+    `seeing` somebody, without the cases of versions that they may not read, but for their own: what was said of an item
+    before it was opened to them was said among its readers of then. `timestamp` is the case's own, `time` the event's,
+    `position` the event's in the log.
     """
+    may, values = ("TRUE", []) if seeing is None else told_to(seeing)
     rows = named_rows(
         cursor,
         f"""SELECT verdict, task, query, outcome, reason, case_time AS timestamp, actor, trace_id, message_id, credit,
                event_id, position, epoch_us(time) AS time
-           FROM feedback WHERE org = ? AND knowledge_id = ? AND position <= ? {part.narrowed("position")}""",
-        [org, item_id, 2**63 - 1 if as_of is None else as_of],
+           FROM feedback AS f WHERE org = ? AND knowledge_id = ? AND position <= ? AND {may}
+           {part.narrowed("position")}""",
+        [org, item_id, 2**63 - 1 if as_of is None else as_of, *values],
     )
     return [with_times(row, "time") for row in reversed(rows)]
 
@@ -59,7 +84,7 @@ def judged_item(
     item = knowledge.item(cursor, org, caller, item_id, as_of)
     if item is not None:
         changed = item["position"] != item.pop("created_position")  # without a later event there are no cases
-        helpful, harmful = histories(cases(cursor, org, item_id, as_of) if changed else [])
+        helpful, harmful = histories(cases(cursor, org, item_id, as_of, seeing=caller) if changed else [])
         item["eval"] |= {"helpful_history": helpful, "harmful_history": harmful}
     return item
 
@@ -76,4 +101,4 @@ def life(
     """A part of an item's versions and of its cases, oldest first; None when there is none that the caller may read."""
     if not knowledge.standings(cursor, org, caller, [item_id]):
         return None
-    return knowledge.versions(cursor, org, caller, item_id, part), cases(cursor, org, item_id, part=part)
+    return knowledge.versions(cursor, org, caller, item_id, part), cases(cursor, org, item_id, part=part, seeing=caller)

@@ -21,6 +21,7 @@ from ledger.events.recall import RecallServed
 from projections.fold_kit.erased import NOTHING, Places, places_of, within
 from projections.fold_kit.named_rows import named_rows
 from projections.fold_kit.sql_text import among
+from projections.views.feedback.ask import told_to
 from projections.views.knowledge.ask import LISTED, MOST_TASK, listed, parsed, readable_by, with_times
 from projections.views.lineage.roles import ABOVE, BELOW, OWN, around, role_of
 
@@ -151,6 +152,7 @@ def _around(cursor: duckdb.DuckDBPyConnection, org: str, caller: Caller, ref: st
     One statement for both: each walk reads all of `lineage` several times.
     """
     may, may_values = readable_events(org, caller)
+    told, told_values = told_to(caller)
     walk, walked = around(org, ref, may, may_values)
     return named_rows(
         cursor,
@@ -181,17 +183,20 @@ def _around(cursor: duckdb.DuckDBPyConnection, org: str, caller: Caller, ref: st
             SELECT position, list([direction, relation, ref] ORDER BY direction, relation, ref) AS links,
                 bool_or(relation IN ('trace', 'message')) AS naming
             FROM found GROUP BY position
+        ),
+        told AS (
+            SELECT f.* FROM feedback AS f WHERE f.position IN (SELECT position FROM once) AND {told}
         )
         SELECT e.event_id, e.type AS event_type, e.entity, e.entity_id, e.actor, e.trace_id, e.message_id, e.position,
             epoch_us(e.stream_time) AS time, o.places, o.relations,
             CASE e.type WHEN '{KnowledgeScored.name}' THEN (s.data->>'$.score')::INTEGER END AS score,
             f.verdict, f.task AS case_task, f.query, f.outcome, f.reason,
             n.links, CASE WHEN n.naming THEN [{_PARTS}] END AS parts
-        FROM once AS o JOIN events AS e ON e.position = o.position LEFT JOIN feedback AS f ON f.position = o.position
+        FROM once AS o JOIN events AS e ON e.position = o.position LEFT JOIN told AS f ON f.position = o.position
             LEFT JOIN other_events AS s ON s.position = o.position LEFT JOIN linked AS n ON n.position = o.position
         WHERE e.org = ? AND {may} ORDER BY e.position LIMIT {MAX_EDGES}
         """,
-        [*walked, *(org, ref, ref.startswith("message:")), *(org, ref), org, *may_values],
+        [*walked, *(org, ref, ref.startswith("message:")), *(org, ref), *told_values, org, *may_values],
     )
 
 
