@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import shutil
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AbstractContextManager, asynccontextmanager
 from pathlib import Path
 
 import pytest
@@ -167,7 +167,7 @@ def nodes(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def with_views_of(other: str, nodes: Path, own: str, data: Path) -> RunningNode:
+def with_views_of(other: str, nodes: Path, own: str, data: Path) -> AbstractContextManager[RunningNode]:
     shutil.copytree(nodes / own, data)
     shutil.rmtree(data / "views")
     shutil.copytree(nodes / other / "views", data / "views")

@@ -10,7 +10,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -226,7 +226,7 @@ async def test_a_process_that_hangs_is_killed_when_it_is_closed(
     assert await client.wait() == -signal.SIGKILL
 
 
-ASKED = {
+ASKED: dict[str, Callable[[VectorClient], Awaitable[object]]] = {
     "index": lambda client: client.index([a_tool("late", "archive", 1)], after=0, checkpoint=1),
     "examine": lambda client: client.examine([a_tool("late", "archive", 1)], searched=1),
     "erase": lambda client: client.erase(["late"]),
