@@ -5,16 +5,23 @@ from __future__ import annotations
 import asyncio
 from dataclasses import asdict
 
+import duckdb
+
 from ledger.event import JsonObject
-from projections.engine.digest import NO_ROWS, differences, digests, state_digest
+from ledger.runtime.damaged_file import is_damaged
+from projections.engine.digest import NO_ROWS, RelationDigest, differences, digests, state_digest
 from projections.engine.view import Instance
 from projections.live.rebuild import Rebuilt
 
 
 async def compared_with(live: Instance, fresh: Instance, rebuilt: Rebuilt) -> JsonObject:
-    """Digests and differences of a rebuilt view and the live one, both at the same position."""
-    ours, theirs = await asyncio.to_thread(lambda: (digests(live.con.cursor()), digests(fresh.con)))
-    differing = await asyncio.to_thread(differences, live.con.cursor(), fresh.con) if ours != theirs else []
+    """Digests and differences of a rebuilt view and the live one, both at the same position.
+
+    A live view that cannot be read has none.
+    """
+    ours, theirs = await asyncio.to_thread(lambda: (_digests_of(live), digests(fresh.con)))
+    unlike = ours != theirs and not live.damage
+    differing = await asyncio.to_thread(differences, live.con.cursor(), fresh.con) if unlike else []
     return {
         "position": live.position,
         "events": rebuilt.events,
@@ -37,3 +44,13 @@ async def compared_with(live: Instance, fresh: Instance, rebuilt: Rebuilt) -> Js
         ],
         "differences": [asdict(difference) for difference in differing],
     }
+
+
+def _digests_of(live: Instance) -> dict[str, RelationDigest]:
+    try:
+        return digests(live.con.cursor())
+    except duckdb.IOException as error:
+        if not is_damaged(error):
+            raise
+        live.is_damaged(error)
+        return {}

@@ -10,7 +10,7 @@ from datetime import datetime
 from functools import partial
 from pathlib import Path
 
-from kledger.contract.errors import LedgerError, LogGap, LogReplaced
+from kledger.contract.errors import LedgerError, LogGap, LogReplaced, ServiceFailed
 from ledger.broker.access import BrokerAccess
 from ledger.broker.subprocess_job import Progress
 from ledger.event import JsonObject
@@ -138,9 +138,10 @@ class Rebuilds:
                 if another is not None and not of_any_log:
                     raise another
                 if another is None:
-                    if self.view.position < rebuilt.position:
+                    if self.view.position < rebuilt.position and not self.view.instance.damage:
                         await catch_up(self.ledger, self.view, rebuilt.position, parked=await self.decided())
-                    await catch_up(self.ledger, View(fresh), self.view.position, parked=parked)
+                    if self.view.position > rebuilt.position:
+                        await catch_up(self.ledger, View(fresh), self.view.position, parked=parked)
                 yield fresh, rebuilt
         finally:
             if self.view.instance is not fresh:
@@ -153,6 +154,9 @@ class Rebuilds:
             await check_same_log(self.ledger, self.view)
         except (LogGap, LogReplaced) as error:
             return error
+        except ServiceFailed:
+            if not self.view.instance.damage:
+                raise
         return None
 
     async def _in_own_process(

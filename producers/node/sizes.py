@@ -54,7 +54,7 @@ class NodeSizes:
             if time.monotonic() - self._measured_at > GOOD_FOR:
                 self._parts = await asyncio.to_thread(_sizes_of, self._data)
                 upto = min(self._view.position, self._counted_to + STEP)
-                if upto > self._counted_to:
+                if upto > self._counted_to and not self._view.instance.damage:
                     self._events.update(await self._view.ask(event_bytes, self._counted_to, upto))
                     self._counted_to = upto
                 self._measured_at = time.monotonic()

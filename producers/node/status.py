@@ -16,6 +16,7 @@ from producers.node.readiness import LONGEST_LAG_SECONDS, Readiness, lag
 from producers.node.rebuilds import Rebuilds
 from producers.operations.ports import Health
 from projections.engine.parking import attention
+from projections.engine.view import DAMAGED
 from projections.vectors.soundness import vector_reasons
 from projections.views.lineage.ask import refused_count
 
@@ -52,6 +53,8 @@ class NodeStatus:
         for name, trouble in (("duckdb", of.projector.trouble), ("vectors", feed.trouble)):
             if trouble is not None:
                 reasons.append(f"the view {name} stands still: {trouble.message}")
+        if view.instance.damage:
+            reasons.append(DAMAGED)
         reasons += vector_reasons(feed)
         reasons += of.integrity.reasons()
         if self.eraser.trouble is not None:
@@ -85,7 +88,7 @@ class NodeStatus:
             "embeddings": asdict(feed.backlog.state) if feed.settings.embedding else None,
             "chain": of.integrity.status(),
             "archive": of.archiving.status() if of.archiving.kept else None,
-            "refused": await view.ask(refused_count),
+            "refused": 0 if view.instance.damage else await view.ask(refused_count),
             "versions": {
                 "product": version(PRODUCT),
                 "python": platform.python_version(),

@@ -21,6 +21,7 @@ import structlog
 from kledger.contract.errors import ServiceFailed, ViewBehind
 from ledger.event import JsonObject, StoredEvent
 from ledger.privacy.keyring import Keyring
+from ledger.runtime.damaged_file import damaged_mark, is_damaged
 from ledger.runtime.no_room import no_room
 from ledger.wire.subjects import entity_of
 from projections.engine.ahead.between import UNTOUCHED, Ahead, Untouched
@@ -39,6 +40,10 @@ _CLOSES_WITHIN_SECONDS = 3.0
 # How long the event at a position may be on its way, before the read that names it asks for a fold.
 _ARRIVES_WITHIN_SECONDS = 0.05
 
+DAMAGED = (
+    "the view's file is damaged, as of its disk: kledger rebuild makes it anew from the log, as does the next start of "
+    "the node"
+)
 READERS = max(2, os.cpu_count() or 2)
 """Concurrent queries. More of them than cores only compete for the interpreter's lock."""
 
@@ -55,8 +60,20 @@ class Instance:
         self.position, self.stored_us = checkpoint_of(con)
         self.items_position = 0
         """Position of the last batch with an event about an item; 0 when there was none since the file was opened."""
+        self.damage = ""
+        """What DuckDB says of a block of the file that it cannot read; empty while it found none."""
         self._users = 0
         self._leaving: Callable[[], None] | None = None
+
+    def is_damaged(self, error: Exception) -> None:
+        """Record that a block of the file cannot be read, so that the next start makes it anew, and not this one."""
+        if self.damage:
+            return
+        self.damage = str(error)
+        log.error("the view's file is damaged", file=str(self.path), error=self.damage)
+        if self.path is not None:
+            with contextlib.suppress(OSError):
+                damaged_mark(self.path).touch(0o600)
 
     def answer(self, question: Callable[..., T], *args: Any, **kwargs: Any) -> T:
         """Run `question(cursor, …)` on this thread and return its result.
@@ -157,6 +174,11 @@ class View:
             except duckdb.FatalException as error:
                 self.gave_up(instance, error)
                 raise
+            except duckdb.IOException as error:
+                if not is_damaged(error):
+                    raise
+                instance.is_damaged(error)
+                raise ServiceFailed(DAMAGED) from error
             finally:
                 instance.leave()
 

@@ -11,6 +11,7 @@ import secrets
 import shutil
 from pathlib import Path
 
+from ledger.runtime.damaged_file import damaged_mark
 from projections.engine.duckdb import spilled_of
 
 _NAME = re.compile(r"view-(\d{6})\.duckdb")
@@ -67,6 +68,7 @@ def discard(path: Path) -> None:
     """Remove a view file with its write-ahead log and what it spilled."""
     path.unlink(missing_ok=True)
     _log_of(path).unlink(missing_ok=True)
+    damaged_mark(path).unlink(missing_ok=True)
     discard_spilled(path)
 
 

@@ -20,6 +20,7 @@ import structlog
 
 from kledger.contract.errors import LedgerError, LogGap, LogReplaced, UnfoldableEvent
 from ledger.event import StoredEvent
+from ledger.runtime.damaged_file import is_damaged
 from ledger.runtime.log_once import Outage
 from ledger.store.parked import NONE_PARKED, Parked, ParkedEvents
 from ledger.stream import Ledger
@@ -150,6 +151,8 @@ class Projector:
     async def _recover(self, position: int, error: Exception) -> LedgerError | None:
         """Reopen the file or park the event. None when folding may go on at once, else the error to report."""
         instance = self._view.instance
+        if is_damaged(error):
+            instance.is_damaged(error)
         given_up = isinstance(error, duckdb.FatalException) or instance is self._given_up
         if not given_up or self.reopen is None:
             return await self._park_or_report(position, error)

@@ -11,6 +11,7 @@ import structlog
 
 from kledger.contract.errors import NodeMisconfigured, ServiceFailed
 from ledger.privacy.keyring import Keyring
+from ledger.runtime.damaged_file import damaged_mark
 from projections.analysts import quack
 from projections.analysts.quack_sessions import Admits
 from projections.engine.duckdb import open_view, schema_version_of
@@ -62,6 +63,8 @@ class LiveFiles:
         if path is not None:
             discard_spilled(path)
             try:
+                if damaged_mark(path).exists():
+                    raise duckdb.IOException("a block of it could not be read")
                 instance = self.open(path)
             except duckdb.Error as error:
                 log.error("the view file is unusable and is made anew from the log", file=str(path), error=str(error))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -10,9 +11,10 @@ from pathlib import Path
 import duckdb
 import pytest
 
+from kledger.contract.errors import ServiceFailed
 from projections.engine.digest import digests
 from projections.engine.duckdb import spilled_of
-from projections.engine.view import Instance
+from projections.engine.view import Instance, View
 from projections.live.files import live_file
 from projections.live.view_file import LiveFiles
 from tests.journeys.running_node import assert_found, caught_up, head, items, result_of, running, until
@@ -139,3 +141,53 @@ def test_a_log_that_was_cut_is_never_folded_past_and_never_healthy(kept: Path, t
         until(lambda: not ledger.status()["healthy"], "the node is not healthy")
         assert any("ends at position 0" in reason for reason in ledger.status()["reasons"])
         assert ledger.health()["status"] == "unhealthy"
+
+
+def spoil_block(views: Path, number: int) -> None:
+    overwrite(views, 3 * 4096 + number * BLOCK + BLOCK // 2, 64)
+
+
+async def found_late(kept: Path, scratch: Path) -> list[int]:
+    """The blocks of the view file that are read neither as it is opened nor never: the others are damaged unseen."""
+    late = []
+    for number in range((the_file(kept / "views").stat().st_size - 3 * 4096) // BLOCK):
+        views = scratch / str(number) / "views"
+        shutil.copytree(kept / "views", views)
+        spoil_block(views, number)
+        view = View(LiveFiles(views, None).open_live())
+        if not view.position:  # it was made anew
+            view.close()
+            continue
+        with contextlib.suppress(ServiceFailed):
+            await view.ask(digests)
+        if view.instance.damage:
+            late.append(number)
+            with pytest.raises(ServiceFailed, match="kledger rebuild makes it anew"):
+                await view.ask(digests)
+        view.close()
+        with opened(views) as again:
+            assert (again.position == 0) == (number in late), "what was found damaged is made anew, and nothing else"
+    return late
+
+
+async def test_a_damaged_block_that_is_read_late_is_told_and_the_next_start_makes_the_file_anew(
+    kept: Path, tmp_path: Path
+) -> None:
+    data = tmp_path / "data"
+    shutil.copytree(kept, data)
+    with running(data) as node, node.client() as ledger:
+        ledger.save_many([{**one, "content": f"{n} {'word ' * n}"} for n, one in enumerate(items(COUNT, "more"))])
+        caught_up(ledger)
+        assert result_of(ledger, "rebuild")["swapped"]
+    late = await found_late(data, tmp_path / "scratch")
+    assert late, "some blocks are read by questions alone"
+    spoil_block(data / "views", late[0])
+    with running(data) as node, node.client() as ledger:
+        assert not result_of(ledger, "verify")["equal"]
+        until(lambda: any("file is damaged" in reason for reason in ledger.status()["reasons"]), "health says so")
+        assert ledger.health()["status"] == "unhealthy"
+        assert result_of(ledger, "rebuild")["swapped"]
+        until(lambda: ledger.status()["healthy"], "the node is well", instead=ledger.status()["reasons"])
+        assert result_of(ledger, "verify")["equal"]
+        assert_found(ledger, range(0, COUNT, 50))
+    assert not list(data.rglob("*.damaged"))

@@ -1,0 +1,19 @@
+"""A database file whose blocks are not what was written: how DuckDB says so, and the mark that stands beside it then.
+
+Opening a file reads few of its blocks. Where a later read meets a damaged one, the mark has the next start make the
+file anew, rather than open it again.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+
+def is_damaged(error: Exception) -> bool:
+    """Whether DuckDB read a block whose checksum is another one: the disk, or somebody, changed it."""
+    return "Corrupt database file" in str(error)
+
+
+def damaged_mark(path: Path) -> Path:
+    """The file that stands beside a view file in which a damaged block was found."""
+    return path.with_name(f"{path.name}.damaged")
