@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 
 from ledger.event import JsonObject
-from projections.search.memory_text import said
+from projections.search.memory_text import said, section_of
+from projections.search.section import about_another
 from projections.similar.undisguised import undisguised
 from projections.views.knowledge.layers import layer_of
 
@@ -26,7 +27,7 @@ def said_once(items: Sequence[JsonObject]) -> list[JsonObject]:
 
     An item comes before words of a session that say the same, as those have no lineage.
     """
-    kept: dict[str, JsonObject] = {}
+    kept: dict[tuple[str, str | None, str], JsonObject] = {}
     for item in items:
         key = _statement(item)
         first = kept.get(key)
@@ -54,8 +55,10 @@ async def found_once(found: Found, most: int, told: Sequence[JsonObject] = ()) -
     return [item for item in once if item["id"] in best]
 
 
-def _statement(item: JsonObject) -> str:
-    """What an item says, whatever it looks like; what happened says it of its moment."""
-    words = " ".join(undisguised(said(item, item.get("layer") or layer_of(item))).split())
+def _statement(item: JsonObject) -> tuple[str, str | None, str]:
+    """What an item says, whatever it looks like; what happened says it of its moment, a preference of its person."""
+    layer = item.get("layer") or layer_of(item)
+    words = " ".join(undisguised(said(item, layer)).split())
     happened = (item.get("memory") or {}).get("happened_at") or ""
-    return f"{happened}\n{words.casefold().rstrip(_ENDS_A_SENTENCE)}"
+    person = about_another(item, None) if section_of(item, layer) == "user_preferences" else None
+    return happened, person, words.casefold().rstrip(_ENDS_A_SENTENCE)

@@ -43,13 +43,26 @@ def test_a_budget_is_spent_on_what_was_not_told_yet(ann: LedgerClient) -> None:
 def test_what_another_has_said_to_the_same_reader_is_told_once_too(node: RunningNode) -> None:
     with somebody(node) as ann, somebody(node) as bob:
         text = "The espresso machine of the lab is descaled on Fridays."
-        mine = ann.remember(text, "semantic")["id"]
-        theirs = bob.remember(text, "semantic", scopes=["public"])["id"]
+        mine = ann.save("espresso", text, ["definition"])["id"]
+        theirs = bob.save("espresso", text, ["definition"], scopes=["public"])["id"]
         assert mine not in {item["id"] for item in bob.search(text)["results"]}
         told, *_ = ann.recall("When is the espresso machine of the lab descaled?")["results"]
         assert {told["id"], *told["also"]} == {mine, theirs}
         alone, *_ = bob.recall("When is the espresso machine of the lab descaled?")["results"]
         assert (alone["id"], alone.get("also")) == (theirs, None), "what bob may not see is not named"
+
+
+def test_what_two_persons_like_is_told_of_each(node: RunningNode) -> None:
+    with somebody(node) as ann, somebody(node) as bob:
+        text = "Likes the corner desk of the orangery."
+        both = {
+            ann.remember(text, "semantic", category="preference")["id"],
+            bob.remember(text, "semantic", category="preference", scopes=["public"])["id"],
+        }
+        assert bob.search(text)["results"], "who wrote last waits until it is found"
+        answer = ann.recall("Who likes the corner desk of the orangery?")
+        assert both <= {item["id"] for item in answer["results"]}
+        assert answer["text"].count("corner desk") == 2
 
 
 def test_what_happened_twice_is_told_twice(ann: LedgerClient) -> None:
