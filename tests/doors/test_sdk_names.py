@@ -39,9 +39,9 @@ def test_what_the_package_has_is_listed_before_it_is_loaded_and_its_errors_have_
 
 
 def test_an_argument_of_another_library_is_answered_with_the_one_that_is_here() -> None:
-    ledger = LedgerClient("http://127.0.0.1:1")
+    ledger: Any = LedgerClient("http://127.0.0.1:1")  # as of a program that no type checker reads
     asked: list[tuple[Callable[[], object], str]] = [
-        (lambda: ledger.acting_as("ann"), "as user=…"),  # type: ignore[misc]
+        (lambda: ledger.acting_as("ann"), "as user=…"),
         (lambda: ledger.search("tea", 3), "as top_k=…"),
         (lambda: ledger.search("tea", threshold=0.4), "here it is min_match=…"),
         (lambda: ledger.recall("tea", max_tokens=400), "here it is budget_tokens=…"),

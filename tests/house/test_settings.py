@@ -63,7 +63,7 @@ def test_a_setting_that_does_not_fit_is_named_as_its_variable(
     monkeypatch.setenv(variable, "many")
     with pytest.raises(InvalidPayload, match=rf"^a setting does not fit: {variable} ") as refused:
         settings_of(kind)
-    assert refused.value.details["errors"][0]["field"] == variable
+    assert f"'field': '{variable}'" in str(refused.value.details)
 
 
 @pytest.mark.parametrize("prices", ['{"small": [1, 1e400]}', "small", "[1]", '{"small": 1}'])
