@@ -15,7 +15,7 @@ import structlog
 from mcp import MCPError, types
 from mcp.server import CacheHint, Server, ServerRequestContext
 
-from kledger.client.tools.functions import AGENT
+from kledger.client.tools.defaults import AGENT
 from kledger.client.wire import Wire
 from kledger.contract.errors import LedgerError, ServiceFailed
 from kledger.contract.scopes import Caller

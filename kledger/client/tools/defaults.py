@@ -11,6 +11,8 @@ import os
 
 SCOPES_VARIABLE = "KLEDGER_TOOLS_SCOPES"
 OWNER_VARIABLE = "KLEDGER_TOOLS_OWNER"
+AGENT = "research_agent"
+"""Who speaks when nobody says so."""
 
 
 def default_scopes() -> list[str] | None:

@@ -12,20 +12,8 @@ from kledger.client.tools.functions import (
     knowledge_slim,
     knowledge_startup,
     knowledge_update,
-    memory_confirm,
-    memory_health,
-    memory_held,
-    memory_held_decide,
-    memory_list,
-    memory_recall,
-    memory_review,
-    memory_save,
     resource_get,
     resource_save,
-    session_append,
-    session_context,
-    session_expand,
-    session_scratchpad,
 )
 from kledger.client.tools.items import (
     knowledge_extract,
@@ -34,7 +22,18 @@ from kledger.client.tools.items import (
     knowledge_retire,
     knowledge_revise,
 )
+from kledger.client.tools.memory import (
+    memory_confirm,
+    memory_health,
+    memory_held,
+    memory_held_decide,
+    memory_list,
+    memory_recall,
+    memory_review,
+    memory_save,
+)
 from kledger.client.tools.profiles import profile_read, profile_update
+from kledger.client.tools.sessions import session_append, session_context, session_expand, session_scratchpad
 
 
 class ToolEndpoints:

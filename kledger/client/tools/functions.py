@@ -1,12 +1,10 @@
-"""The tools of an agent: functions with stable names and defaults.
+"""Tools for knowledge, resources and goals: functions with stable names and defaults.
 
 Each wraps one endpoint of the node and answers with its document. The docstring of a function is what a model reads;
 `tool` gives it the title and hints of the MCP list.
 """
 
 from __future__ import annotations
-
-from dataclasses import replace
 
 from kledger.answers.knowledge import (
     Changed,
@@ -17,23 +15,17 @@ from kledger.answers.knowledge import (
     ToolItemList,
     ToolSearchResults,
 )
-from kledger.answers.memory import Confirmed, Decided, DecidedHeld, HeldList, MemoryHealth, MemoryList, Remembered
 from kledger.answers.parts import Saved
-from kledger.answers.recall import FocusedGoal, Recalled, Startup
+from kledger.answers.recall import FocusedGoal, Startup
 from kledger.answers.resources import Resource
-from kledger.answers.sessions import AppendedMessages, Expanded, SessionContext, SessionScratchpad
 from kledger.answers.slims import Slim
-from kledger.client import knowledge, memory, recall, resources, sessions
+from kledger.client import knowledge, recall, resources
 from kledger.client.slims import BASE as SLIMS
 from kledger.client.tools import arguments as given
-from kledger.client.tools.defaults import default_owner, default_scopes
+from kledger.client.tools.defaults import AGENT, default_owner, default_scopes
 from kledger.client.tools.hints import tool
 from kledger.client.wire import Wire, segment
-from kledger.contract.projects import is_shared_kind
 from kledger.contract.scopes import check_name
-
-AGENT = "research_agent"
-"""Who speaks when nobody says so."""
 
 
 class Unstated(str):
@@ -253,190 +245,3 @@ async def knowledge_startup(
     `prompt` is all of it as one text to read; `profile` comes before `results`.
     """
     return await recall.startup(wire, query, top_k=top_k, min_score=min_score, language=language)
-
-
-@tool("Recall for a message", reads=True, answers=Recalled)
-async def memory_recall(
-    wire: Wire,
-    message: given.Message,
-    session_id: given.OneSession = "",
-    target_agent: given.TargetAgent = "",
-    top_k: given.TopK = 5,
-    budget_tokens: given.Budget = None,
-    language: given.Language = None,
-) -> Recalled:
-    """Before you answer a message, ask what is known of it: memories of all layers, shared memory, documents.
-
-    `text` is all of it to put into the prompt. `nothing_known` true: nothing answers; say so, or research. State the
-    session_id, so that what its context holds is left out; target_agent asks what another agent knows.
-    """
-    return await recall.recall(
-        wire,
-        message,
-        session=session_id or None,
-        target_agent=target_agent or None,
-        top_k=top_k,
-        budget_tokens=budget_tokens,
-        language=language,
-    )
-
-
-@tool("Remember")
-async def memory_save(
-    wire: Wire,
-    layer: given.Layer = "semantic",
-    content: given.MemoryContent = "",
-    task: given.MemoryTask = "",
-    kind: given.Kind = "",
-    importance: given.Share = None,
-    confidence: given.Share = None,
-    category: given.Category = "",
-    event: given.Event = "",
-    outcome: given.Outcome = "",
-    participants: given.Participants = None,
-    artifacts: given.Artifacts = None,
-    happened_at: given.HappenedAt = "",
-    name: given.Name = "",
-    trigger: given.Trigger = "",
-    steps: given.Steps = None,
-    tags: given.Words = None,
-    related: given.RelatedIds = None,
-    session: given.FromSession = "",
-    scopes: given.Scopes = None,
-    owner: given.Owner = None,
-    message_id: given.MessageId = "",
-    supersedes: given.Supersedes = "",
-    lifetime: given.Lifetime = None,
-) -> Remembered:
-    """Remember something: `short` what matters this week (a preference, a decision, a follow-up, a mood), `semantic` a
-    fact, `episodic` what happened, `procedural` how something is done.
-
-    It is an item like all others: search finds it, feedback counts. One thing a memory. What your project shares
-    (`kind` project_context, adr, convention, known_issue, user_preference) is proposed: a coordinator approves it.
-    """
-    return await memory.remember(
-        wire,
-        content or None,
-        layer,
-        task=task or None,
-        kind=kind or None,
-        importance=importance,
-        confidence=confidence,
-        category=category or None,
-        event=event or None,
-        outcome=outcome or None,
-        participants=participants,
-        artifacts=artifacts,
-        happened_at=happened_at or None,
-        name=name or None,
-        trigger=trigger or None,
-        steps=steps,
-        tags=tags,
-        related=related,
-        session=session or None,
-        scopes=scopes or (None if is_shared_kind(kind) and wire.caller.project else default_scopes()),
-        owner=owner or default_owner(wire.caller.agent or AGENT),
-        message_id=message_id or None,
-        supersedes=supersedes or None,
-        lifetime=lifetime,
-    )
-
-
-@tool("Keep what is said", repeatable=True)
-async def session_append(wire: Wire, session_id: given.SessionId, messages: given.Messages) -> AppendedMessages:
-    """Keep messages of a conversation, in order: yours, your user's, and what tools answered.
-
-    An id counts once in a session: what you send again after an error is there once.
-    """
-    return await sessions.append(replace(wire, session_id=session_id), messages)
-
-
-@tool("Read what fits the window", reads=True)
-async def session_context(
-    wire: Wire, session_id: given.SessionId, max_tokens: given.MaxTokens, model: given.ForModel = None
-) -> SessionContext:
-    """Read as much of a conversation as fits a model's window: prompts, the last question, results, then the rest.
-
-    What is older comes as summaries where a model has made some; `left_out` says what is missing. session_expand gives
-    back the words of what is shortened or summed up.
-    """
-    return await sessions.context(replace(wire, session_id=session_id), max_tokens, model=model)
-
-
-@tool("Read the words behind a summary", reads=True)
-async def session_expand(wire: Wire, session_id: given.SessionId, record_id: given.RecordId) -> Expanded:
-    """Read a message whole that session_context shortened, such as a tool's output, or the messages that a summary
-    stands for."""
-    return await sessions.expand(replace(wire, session_id=session_id), record_id)
-
-
-@tool("Note where the work stands", repeatable=True)
-async def session_scratchpad(wire: Wire, session_id: given.SessionId, patch: given.Noted = None) -> SessionScratchpad:
-    """Note your goal, steps, decisions and blockers while you work, and read them back when you go on.
-
-    It belongs to the session and ends when nobody says or notes anything for half an hour.
-    """
-    return await sessions.scratchpad(replace(wire, session_id=session_id), patch)
-
-
-@tool("Confirm a memory")
-async def memory_confirm(wire: Wire, memory_id: given.MemoryId, reason: given.ConfirmReason = "") -> Confirmed:
-    """Say that a memory holds, for instance when your user says "remember this": a short memory stays for good then."""
-    return await memory.confirm(wire, memory_id, case={"reason": reason} if reason else None)
-
-
-@tool("List memories", reads=True)
-async def memory_list(
-    wire: Wire,
-    layer: given.OnlyLayer = None,
-    kind: given.OnlyKind = "",
-    status: given.WithStatus = "active",
-    limit: given.Limit = 10,
-    next: given.Next = None,
-) -> MemoryList:
-    """Memories by when they happened, the latest first. With `status` proposed: what waits for you in the projects that
-    you coordinate, and what you have proposed."""
-    return await memory.memories(
-        wire,
-        layers=[layer] if layer else None,
-        kinds=[kind] if kind else None,
-        status=status,
-        limit=limit,
-        offset=next or 0,
-    )
-
-
-@tool("Decide on a proposal")
-async def memory_review(
-    wire: Wire,
-    memory_id: given.MemoryId,
-    decision: given.Decision,
-    reason: given.ReviewReason = "",
-    expected_version: given.ReadVersion = None,
-) -> Decided:
-    """Approve or reject what somebody proposes for the shared memory of a project that you coordinate."""
-    decide = memory.approve if decision == "approve" else memory.reject
-    return await decide(wire, memory_id, expected_version=expected_version, reason=reason or None)
-
-
-@tool("List what is held back", reads=True)
-async def memory_held(wire: Wire, limit: given.Limit = 10, next: given.Next = None) -> HeldList:
-    """What an import, an extraction or a document said again although a person had retired or corrected it: it is not
-    saved. Show it to your user, who decides."""
-    return await memory.held_statements(wire, limit=limit, offset=next or 0)
-
-
-@tool("Decide on what is held back")
-async def memory_held_decide(
-    wire: Wire, held_id: given.HeldId, decision: given.HeldDecision, reason: given.HeldReason = ""
-) -> DecidedHeld:
-    """Save what is held back as it was stated (release), or never (drop), as your user said: they had given it up."""
-    decide = memory.release_statement if decision == "release" else memory.drop_statement
-    return await decide(wire, held_id, reason=reason or None)
-
-
-@tool("See how your memories are", reads=True)
-async def memory_health(wire: Wire) -> MemoryHealth:
-    """How many memories there are of each layer, how sure they are, and which need a look: expired, in conflict,
-    promoted, never recalled."""
-    return await memory.memory_health(wire)
