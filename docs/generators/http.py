@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any, cast
+from typing import cast
 
 from docs.generators.schema_words import Schema, kind
 from docs.generators.tables import GENERATED, table
 from producers.http.app import create_app
 from producers.http.identity import IDEMPOTENCY_KEY, IDENTITIES, LINEAGE
 from producers.operations.desk import Desk
+from producers.web.reference import resolved
 
 METHODS = ("get", "post", "put", "patch", "delete")
 
@@ -83,13 +84,13 @@ def _operation(document: Schema, method: str, path: str, operation: Schema) -> I
     yield f"{operation.get('description') or operation.get('summary', '')}\n"
     parameters = [
         (f"`{one['name']}`", one["in"], kind(one.get("schema", {})), one.get("description", ""))
-        for one in (_resolved(document, each) for each in operation.get("parameters", ()))
+        for one in (resolved(document, each) for each in operation.get("parameters", ()))
         if one["in"] != "header"  # the same for all, and told once
     ]
     if parameters:
         yield table(("parameter", "in", "type", "meaning"), parameters)
     for media, content in operation.get("requestBody", {}).get("content", {}).items():
-        schema = _resolved(document, content.get("schema", {}))
+        schema = resolved(document, content.get("schema", {}))
         required = schema.get("required", ())
         yield f"Body, `{media}`:{' any JSON' if 'properties' not in schema else ''}\n"
         rows = [
@@ -99,17 +100,7 @@ def _operation(document: Schema, method: str, path: str, operation: Schema) -> I
         if rows:
             yield table(("field", "required", "type", "meaning"), rows)
     answers = [
-        (status, _resolved(document, answer).get("description", ""))
+        (status, resolved(document, answer).get("description", ""))
         for status, answer in operation.get("responses", {}).items()
     ]
     yield table(("status", "answer"), answers)
-
-
-def _resolved(document: Schema, part: Schema) -> Schema:
-    """What a local reference points to."""
-    while "$ref" in part:
-        found: Any = document
-        for name in part["$ref"].removeprefix("#/").split("/"):
-            found = found[name.replace("~1", "/").replace("~0", "~")]
-        part = found
-    return part

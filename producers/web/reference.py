@@ -40,12 +40,12 @@ def _operation(document: dict[str, Any], method: str, path: str, operation: dict
             _kind(one.get("schema", {})),
             escape(one.get("description", "")),
         )
-        for one in (_resolved(document, each) for each in operation.get("parameters", ()))
+        for one in (resolved(document, each) for each in operation.get("parameters", ()))
     ]
     if parameters:
         yield _table(("parameter", "in", "type", "meaning"), parameters)
     for media, content in operation.get("requestBody", {}).get("content", {}).items():
-        schema = _resolved(document, content.get("schema", {}))
+        schema = resolved(document, content.get("schema", {}))
         yield f"<p>Body, <code>{escape(media)}</code></p>"
         yield from _fields(schema)
     answers = []
@@ -53,9 +53,9 @@ def _operation(document: dict[str, Any], method: str, path: str, operation: dict
     for status, answer in operation.get("responses", {}).items():
         contents: list[dict[str, Any]] = list(answer.get("content", {}).values())
         shape: dict[str, Any] = contents[0].get("schema", {}) if contents else {}
-        answers.append((escape(status), escape(_resolved(document, answer).get("description", "")), _kind(shape)))
+        answers.append((escape(status), escape(resolved(document, answer).get("description", "")), _kind(shape)))
         if status.startswith("2"):
-            success = _resolved(document, shape)
+            success = resolved(document, shape)
     yield _table(("status", "answer", "shape"), answers)
     if success.get("properties"):
         yield "<p>Answer</p>"
@@ -106,7 +106,7 @@ def _table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
     return f"<table><tr>{top}</tr>{body}</table>"
 
 
-def _resolved(document: dict[str, Any], part: dict[str, Any]) -> dict[str, Any]:
+def resolved(document: dict[str, Any], part: dict[str, Any]) -> dict[str, Any]:
     """What a local reference points to."""
     while "$ref" in part:
         found: Any = document

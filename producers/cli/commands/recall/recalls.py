@@ -8,14 +8,13 @@ import typer
 from rich.console import Group, RenderableType
 from rich.text import Text
 
+from kledger.contract.words import RecallKind
 from producers.cli import reading
 from producers.cli.screen import counted, facts, plain, short_time, snippet, table, verbatim
 from producers.cli.session import KNOWLEDGE, Answer, Session, as_caller
 
 if TYPE_CHECKING:
     from kledger.answers.recalls import RecallFields, RecallList, RecallOfItem, RecallsOfItem, ServedItem
-
-Kind = Literal["search", "startup", "focus", "recall", "page"]
 
 
 def recalls(
@@ -26,7 +25,7 @@ def recalls(
     trace: Annotated[str | None, typer.Option(help="Only those of this trace.")] = None,
     actor: Annotated[str | None, typer.Option(help="Only those of this entity, such as agent:coder.")] = None,
     kind: Annotated[
-        Kind | None, typer.Option(help="Only those of this kind, where page is a person who looked.")
+        RecallKind | None, typer.Option(help="Only those of this kind, where page is a person who looked.")
     ] = None,
     counts: Annotated[
         bool | None, typer.Option("--counting/--looks", help="Without looks at pages, or these alone.")
