@@ -5,8 +5,6 @@ from __future__ import annotations
 import asyncio
 from dataclasses import asdict
 
-import duckdb
-
 from ledger.event import JsonObject
 from ledger.runtime.damaged_file import is_damaged
 from projections.engine.digest import NO_ROWS, RelationDigest, differences, digests, state_digest
@@ -49,7 +47,7 @@ async def compared_with(live: Instance, fresh: Instance, rebuilt: Rebuilt) -> Js
 def _digests_of(live: Instance) -> dict[str, RelationDigest]:
     try:
         return digests(live.con.cursor())
-    except duckdb.IOException as error:
+    except Exception as error:
         if not is_damaged(error):
             raise
         live.is_damaged(error)
