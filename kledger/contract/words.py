@@ -41,7 +41,7 @@ ProfileType = Literal["user", "work"]
 RecallPath = Literal["fused", "keyword", "vector", "recency"]
 ResourceFilter = Literal["active", "retired", "all"]
 ResourceStatus = Literal["active", "retired"]
-SecretState = Literal["none", "given", "withheld", "expired", "retired", "superseded", "erased"]
+SecretState = Literal["none", "given", "withheld", "expired", "retired", "superseded", "erased", "unreadable"]
 """What an answer says of a resource's secret."""
 SessionFilter = Literal["open", "closed", "removed", "all"]
 SessionEnd = Literal["request", "idle"]

@@ -15,6 +15,7 @@ from ledger.privacy.personal import has_text
 from ledger.privacy.vault import DataKey, MemoryVault
 from ledger.vocabulary.examples import EXAMPLES
 from ledger.wire.seal_mac import ATTRIBUTE
+from ledger.wire.subjects import encode_token
 from projections.engine.batch import fold_batch
 from projections.fold_kit.workbench import Workbench
 from tests.attacks.yard import SCRIBE, opened
@@ -142,3 +143,28 @@ async def test_a_publishers_forged_seals_are_refused_by_a_node_and_its_rebuild(
         told = result_of(op, "verify")
         assert told["equal"], told["differences"]
         await scribe.close()
+
+
+@pytest.mark.parametrize(
+    "forged",
+    ["sealed:v1:resource:code/other:AAAA", "sealed:v1:resource:code/mine:AAAA"],
+    ids=["with the key of another resource", "with a key that nobody has"],
+)
+async def test_a_secret_that_a_publisher_sealed_otherwise_fails_no_read(
+    tmp_path_factory: pytest.TempPathFactory, forged: str
+) -> None:
+    with opened(tmp_path_factory.mktemp("secret")) as yard, yard.node.client() as op:
+        publisher = await yard.connect(SCRIBE)
+        document = envelope(uuid.uuid4().hex, actor=SCRIBE, subject="resource/code/mine")
+        stated = {"title": "mine", "scopes": [SCRIBE], "owner": SCRIBE, "secure_body": forged}
+        document |= {"type": "resource.saved", "dataschema": "urn:kledger:resource.saved:1", "data": stated}
+        subject = f"ledger.default.resource.{encode_token('code/mine')}.saved.agent.scribe"
+        await publisher.jetstream().publish(subject, text(document))
+        caught_up(op)
+        assert op.sql("SELECT code, reason FROM refused_events")["rows"] == []
+        scribe = op.acting_as(agent="scribe").resources
+        found = scribe.get("code/mine")
+        assert (found["title"], found["secure"], found["secure_body"]) == ("mine", "unreadable", None)
+        scribe.save("code/mine", "mine", secure_body="1234")
+        assert scribe.get("code/mine")["secure_body"] == "1234"
+        await publisher.close()

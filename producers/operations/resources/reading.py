@@ -8,7 +8,9 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import datetime
 
-from kledger.contract.errors import Erased, UnknownResource
+import structlog
+
+from kledger.contract.errors import Erased, KeyMissing, SealBroken, UnknownResource
 from kledger.contract.scopes import Caller
 from kledger.contract.words import SecretState
 from ledger.event import JsonObject
@@ -21,6 +23,8 @@ from producers.operations.resources.changes import unknown
 from producers.operations.resources.stating import vault_of
 from projections.fold_kit.page import Window
 from projections.views.resources import ask
+
+log = structlog.get_logger(__name__)
 
 _OLD = frozenset({"expired", "retired", "superseded"})
 
@@ -38,7 +42,7 @@ async def get(
 
     `include_expired`: the owner can read the secret also of an expired, retired or (since `as_of`) superseded
     resource; `valid` stays false.
-    Raises UnknownResource, Erased, InvalidPayload (as_of), KeyMissing, SealBroken, ViewBehind.
+    Raises UnknownResource, Erased, InvalidPayload (as_of), ViewBehind.
     """
     await reach(desk, freshness)
     then = None if as_of is None else await position_as_of(desk, as_of, freshness)
@@ -59,6 +63,9 @@ async def get(
             )
         except Erased:
             secure = "erased"
+        except (KeyMissing, SealBroken) as error:  # what a publisher sealed otherwise than a node does fails no read
+            log.warning("the secret of a resource does not open", id=resource_id, code=error.code)
+            secure = "unreadable"
     return {**_with_validity(resource, current), "secure_body": secret, "secure": secure}
 
 
