@@ -226,13 +226,14 @@ def test_a_replay_into_a_file_that_is_there_or_beyond_the_head_is_refused(
 ) -> None:
     there = tmp_path / "there.duckdb"
     there.write_text("mine")
-    for given in ({"to": None, "into": there}, {"to": head(ledger) + 1, "into": tmp_path / "new.duckdb"}):
+    new, tomorrow = tmp_path / "new.duckdb", datetime.now(UTC) + timedelta(days=1)
+    for to, into in ((None, there), (head(ledger) + 1, new), (tomorrow, new)):
         with pytest.raises(InvalidPayload):
-            ledger.wait_job(ledger.start_job("replay", **given)["id"], timeout=PATIENCE)
+            ledger.wait_job(ledger.start_job("replay", to=to, into=into)["id"], timeout=PATIENCE)
     assert there.read_text() == "mine"
     assert list(tmp_path.iterdir()) == [there]
-    future = ledger.start_job("replay", to=datetime.now(UTC) + timedelta(days=1), into=tmp_path / "all.duckdb")
-    result = ledger.wait_job(future["id"], timeout=PATIENCE)["result"]
+    whole = ledger.start_job("replay", into=tmp_path / "all.duckdb")
+    result = ledger.wait_job(whole["id"], timeout=PATIENCE)["result"]
     assert result is not None
     assert result["position"] == head(ledger)
 
