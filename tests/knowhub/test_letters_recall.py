@@ -292,7 +292,10 @@ def test_a_start_orders_the_profile_by(door: Asker, by: str) -> None:
     low, high = ({"confidence": 0.6, "helpful": 9}, {"confidence": 0.9, "helpful": 1})
     if by == "helpful":
         low, high = ({"confidence": 0.9, "helpful": 1}, {"confidence": 0.9, "helpful": 9})
-    first, second = (door.save(types=["user_profile"], eval=counted) for counted in (low, high))
+    first, second = (
+        door.save(types=["user_profile"], content=said, eval=counted)
+        for said, counted in (("tea", low), ("jazz", high))
+    )
     assert ids(door.ask("GET", "/api/recall/startup")["profile"]) == [second, first]
 
 
