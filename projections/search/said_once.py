@@ -11,6 +11,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from ledger.event import JsonObject
 from projections.search.memory_text import said, section_of
 from projections.search.section import about_another
+from projections.search.startup import PROFILE_TYPE
 from projections.similar.undisguised import undisguised
 from projections.views.knowledge.layers import layer_of
 
@@ -56,9 +57,10 @@ async def found_once(found: Found, most: int, told: Sequence[JsonObject] = ()) -
 
 
 def _statement(item: JsonObject) -> tuple[str, str | None, str]:
-    """What an item says, whatever it looks like; what happened says it of its moment, a preference of its person."""
+    """What an item says, whatever it looks like: what happened of its moment, a preference or profile of its person."""
     layer = item.get("layer") or layer_of(item)
     words = " ".join(undisguised(said(item, layer)).split())
     happened = (item.get("memory") or {}).get("happened_at") or ""
-    person = about_another(item, None) if section_of(item, layer) == "user_preferences" else None
+    personal = section_of(item, layer) == "user_preferences" or PROFILE_TYPE in item.get("types", ())
+    person = about_another(item, None) if personal else None
     return happened, person, words.casefold().rstrip(_ENDS_A_SENTENCE)

@@ -65,6 +65,14 @@ def test_what_two_persons_like_is_told_of_each(node: RunningNode) -> None:
         assert answer["text"].count("corner desk") == 2
 
 
+def test_a_start_tells_the_profiles_of_two_persons_that_say_the_same(node: RunningNode) -> None:
+    with somebody(node) as ann, somebody(node) as bob:
+        text = "Drinks nothing but barley tea."
+        theirs = bob.save("tea", text, ["user_profile"], scopes=["public"])["id"]
+        mine = ann.save("tea", text, ["user_profile"])["id"]
+        assert {mine, theirs} <= {item["id"] for item in ann.startup("", top_k=0, profile_k=50)["profile"]}
+
+
 def test_what_happened_twice_is_told_twice(ann: LedgerClient) -> None:
     for day in ("2026-03-02", "2026-03-09"):
         ann.remember("The lift of the annex stood still.", "episodic", happened_at=f"{day}T08:00:00Z")
