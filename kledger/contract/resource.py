@@ -34,17 +34,28 @@ def fault_of_id(resource_id: str) -> str | None:
     return None
 
 
+_NO_MOMENT = "is no moment of the calendar: write for example 2026-03-07T10:00:00Z"
+
+
 def moment_of(value: str) -> datetime:
-    """Parse an RFC 3339 time, with its `T` and `Z`, as events state it. Raises ValueError.
+    """Parse an RFC 3339 time, with its `T` and `Z`, as events state it; in UTC. Raises ValueError."""
+    try:
+        return bound_of(value).astimezone(UTC)
+    except OverflowError as error:
+        raise ValueError(_NO_MOMENT) from error
+
+
+def bound_of(value: str) -> datetime:
+    """The same with its own offset: as a bound it may lie before the first moment of the calendar, or after the last.
 
     Of all that ISO 8601 allows this is what each reader reads alike: no dates alone, weeks, or leap seconds.
     """
     if not _MOMENT.fullmatch(value):
         raise ValueError("is not an RFC 3339 time: write for example 2026-03-07T10:00:00Z")
     try:
-        return datetime.fromisoformat(value).astimezone(UTC)
-    except (ValueError, OverflowError) as error:
-        raise ValueError("is no moment of the calendar: write for example 2026-03-07T10:00:00Z") from error
+        return datetime.fromisoformat(value)
+    except ValueError as error:
+        raise ValueError(_NO_MOMENT) from error
 
 
 def in_capitals(value: Any) -> Any:

@@ -8,7 +8,7 @@ from pydantic import AfterValidator, Field, model_validator
 
 from kledger.contract.bounds import Short
 from kledger.contract.documents import MOST_FILE, Title, Url, fault_of_id
-from kledger.contract.knowledge import Scopes
+from kledger.contract.knowledge import Scopes, Text
 from kledger.requests.body import Asked
 from kledger.requests.owners import Owner
 
@@ -38,7 +38,7 @@ class DocumentRequest(Asked):
 
     id: DocumentId | None = None
     title: Title | None = None
-    text: Annotated[str, Field(min_length=1)] | None = None  # one without words is unreadable, as such a file is
+    text: Text | None = None
     file: SentFile | None = None
     content_type: Short | None = None
     url: Url | None = None

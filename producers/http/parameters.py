@@ -20,8 +20,7 @@ from kledger.contract.knowledge import KnowledgeType
 from kledger.contract.language import Language, accepted_language
 from kledger.contract.lists import split_words
 from kledger.contract.recall import Match
-from kledger.contract.resource import in_capitals
-from kledger.contract.resource import moment_of as parsed_moment
+from kledger.contract.resource import bound_of, in_capitals
 from kledger.contract.scopes import Caller, Visibility, check_entity, check_scope
 from kledger.contract.words import RecallPath, SearchKind
 from kledger.requests.owners import owner_named
@@ -148,7 +147,7 @@ def moment_or_position(value: str, field: str) -> int | datetime:
     if _WITHOUT_OFFSET.fullmatch(stated):
         raise _fault(field, f"{value[:100]!r} does not say its offset from UTC: write {_EXAMPLE}")
     try:
-        return parsed_moment(stated)
+        return bound_of(stated)
     except ValueError as error:
         raise _fault(field, f"{value[:100]!r} is neither a position nor a moment: write 42 or {_EXAMPLE}") from error
 

@@ -252,7 +252,7 @@ async def test_neither_text_nor_file_or_both_is_told_as_what_the_body_states(doo
         ({"text": "a", "content_type": "image/png"}, 422, "invalid_payload"),
         ({"text": "a", "id": "../secret"}, 422, "invalid_payload"),
         ({"text": "a", "id": "x" * 151}, 422, "invalid_payload"),
-        ({"text": " \n "}, 422, "unreadable_document"),
+        ({"text": " \n "}, 422, "invalid_payload"),
         ({"text": "a", "content_type": "pdf"}, 422, "unreadable_document"),
         ({"text": "a", "owner": "user:bob"}, 403, "not_owner"),
         ({"text": "a", "scopes": ["nothing"]}, 422, "illegal_scope"),

@@ -26,9 +26,11 @@ REFUSED = [
     *("2026-W01-5T03:04:05Z", "2026-001T03:04:05Z", "2026-01-02T03:04:05,5Z", "2026-01-02T03:04:05+0200"),
     "2026-01-02T03:04:05.1234567890Z",
     *("2026-06-30T23:59:60Z", "2026-01-02T24:00:00Z", "2026-02-30T00:00:00Z", "0000-01-01T00:00:00Z"),
-    *("0001-01-01T00:00:00+01:00", "9999-12-31T23:59:59-01:00", "12026-01-02T03:04:05Z", "-2026-01-02T03:04:05Z"),
+    *("12026-01-02T03:04:05Z", "-2026-01-02T03:04:05Z"),
     *("yesterday", "٢٠٢٦-01-02T03:04:05Z", "2026-01-02T03:04:05+24:00", "2026-01-02T03:04:05Z[UTC]"),
 ]  # fmt: skip
+EDGES = ["0001-01-01T00:00:00+01:00", "9999-12-31T23:59:59-01:00"]
+"""Beyond the calendar in UTC: bounds of a question, and times of nothing that is stated."""
 QUERIES = [
     *(("/api/knowledge", "as_of"), ("/api/knowledge", "since"), ("/api/knowledge", "until")),
     *(("/api/knowledge/k", "as_of"), ("/api/memory", "since"), ("/api/memory", "until"), ("/api/memory", "as_of")),
@@ -51,7 +53,7 @@ async def asked(door: Door, path: str, name: str, moment: str) -> Any:
 
 async def test_every_query_takes_the_same_moments_and_refuses_the_same(door: Door) -> None:
     for path, name in QUERIES:
-        for moment in TAKEN:
+        for moment in (*TAKEN, *(EDGES if name != "as_of" else EDGES[:1])):  # the last one is yet to come
             answer = await asked(door, path, name, moment)
             assert answer.status_code in (200, 404), (path, name, moment, answer.text)
         for moment in REFUSED:
@@ -75,6 +77,7 @@ async def test_a_recall_and_what_it_remembers_go_by_the_same_rule(door: Door) ->
     for moment in REFUSED:
         asked = {"message": "a", "as_of": moment}
         refusal(await door.post("/api/memory/recall", json=asked, headers=ALICE), 422, "invalid_payload")
+    for moment in (*REFUSED, *EDGES):
         refusal(await door.post("/api/memory", json=episode(moment), headers=ALICE), 422, "invalid_payload")
         resource = {"id": "a/b", "title": "t", "metadata": {"expires_at": moment}}
         refusal(await door.post("/api/resource", json=resource, headers=ALICE), 422, "invalid_payload")
@@ -87,6 +90,6 @@ def test_the_end_of_a_token_goes_by_the_same_rule() -> None:
             ends = expiry(moment, before)
             assert ends is not None
             assert ends.isoformat() == meant
-    for moment in REFUSED:
+    for moment in (*REFUSED, *EDGES):
         with pytest.raises(InvalidPayload):
             expiry(moment, before)
