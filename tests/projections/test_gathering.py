@@ -23,7 +23,7 @@ from projections.engine.view import Instance, View
 from projections.live import gathering, projector
 from projections.live.persons import PersonsOfItems
 from projections.live.projector import Projector
-from tests.patience import PATIENCE
+from tests.patience import PATIENCE, comes_true
 from tests.projections.histories import rows, saved, stored
 
 LOG = stored([saved(f"k{number}") for number in range(400)])
@@ -226,9 +226,8 @@ async def test_a_few_events_are_folded_as_they_come() -> None:
 async def test_what_comes_before_a_gap_is_folded_before_folding_stops() -> None:
     async with at_work() as folding:
         folding.ledger.tell(LOG[:100], LogGap("position 101 is missing", first=101, last=101))
-        await folding.running
+        await comes_true(lambda: isinstance(folding.projector.trouble, LogGap))
         assert folding.view.position == 100
-        assert isinstance(folding.projector.trouble, LogGap)
 
 
 @pytest.mark.usefixtures("patient")
