@@ -35,9 +35,14 @@ class Then:
 
 
 def as_of(visit: Visit) -> str | None:
-    """The position or moment that was asked for; a moment of a form states no offset, and is in UTC."""
+    """The position or moment that was asked for; a moment of a form states no offset, and is in UTC.
+
+    A browser leaves out seconds that are none.
+    """
     asked = visit.text("as_of")
-    return f"{asked}Z" if asked is not None and _WITHOUT_OFFSET.fullmatch(asked) else asked
+    if asked is None or not _WITHOUT_OFFSET.fullmatch(asked):
+        return asked
+    return f"{asked}:00Z" if asked.count(":") == 1 else f"{asked}Z"
 
 
 async def then_of(ledger: AsyncLedgerClient, item_id: str, asked: str | None) -> Then:
