@@ -168,5 +168,5 @@ def _session(of: str = "") -> Session:
 def test_a_page_that_shows_items_follows_from_what_it_shows(shared_node: RunningNode, path: str) -> None:
     with visitor(shared_node.url) as person:
         assert "/ui/live?after=" in person.get(path).text
-        assert "/ui/live" not in person.get("/ui/knowledge?as_of=1").text
-        assert "/ui/live" not in person.get("/ui/sql").text
+        assert "/ui/live?after=" not in person.get("/ui/knowledge?as_of=1").text
+        assert "/ui/live?after=" not in person.get("/ui/sql").text
