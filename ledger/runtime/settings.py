@@ -1,6 +1,6 @@
 """Settings from the environment: read whole or refused by the variable's name, and the address of a server among them.
 
-Apart from kledger/contract/addresses.py, which a client loads without pydantic.
+What an address is stands in kledger/contract/addresses.py, which a client loads without pydantic.
 """
 
 from __future__ import annotations

@@ -50,5 +50,5 @@ def _digests_of(live: Instance) -> dict[str, RelationDigest]:
     except Exception as error:
         if not is_damaged(error):
             raise
-        live.is_damaged(error)
+        live.note_damage(error)
         return {}

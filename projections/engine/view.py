@@ -65,7 +65,7 @@ class Instance:
         self._users = 0
         self._leaving: Callable[[], None] | None = None
 
-    def is_damaged(self, error: Exception) -> None:
+    def note_damage(self, error: Exception) -> None:
         """Record that a block of the file cannot be read, so that the next start makes it anew, and not this one."""
         if self.damage:
             return
@@ -177,7 +177,7 @@ class View:
             except duckdb.IOException as error:
                 if not is_damaged(error):
                     raise
-                instance.is_damaged(error)
+                instance.note_damage(error)
                 raise ServiceFailed(DAMAGED) from error
             finally:
                 instance.leave()

@@ -22,9 +22,10 @@ from projections.fold_kit.envelopes import USED_ATTRIBUTES
 from projections.fold_kit.sql_text import text
 
 _COMMON_LETTER = (
-    "[0-9A-Za-z\u00c0-\u02af\u0391-\u03c9\u0410-\u044f\u3041-\u3096\u30a1-\u30fa\u4e00-\u9fff\uac00-\ud7a3]"
+    "[0-9A-Za-z\u00c0-\u02af\u0391-\u03c9\u0410-\u044f\u05d0-\u05ea\u0620-\u064a\u0904-\u0939\u0e01-\u0e30"
+    "\u3041-\u3096\u30a1-\u30fa\u4e00-\u9fff\uac00-\ud7a3]"
 )
-"""Of Latin, Greek, Cyrillic, Japanese, Chinese and Korean: most texts begin with one."""
+"""Of Latin, Greek, Cyrillic, Hebrew, Arabic, Hindi, Thai, Japanese, Chinese and Korean: most texts begin with one."""
 _SCALARS: dict[Any, str] = {str: "VARCHAR", int: "BIGINT", float: "DOUBLE", bool: "BOOLEAN"}
 
 

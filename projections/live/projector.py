@@ -152,7 +152,7 @@ class Projector:
         """Reopen the file or park the event. None when folding may go on at once, else the error to report."""
         instance = self._view.instance
         if is_damaged(error):
-            instance.is_damaged(error)
+            instance.note_damage(error)
         given_up = isinstance(error, duckdb.FatalException) or instance is self._given_up
         if not given_up or self.reopen is None:
             return await self._park_or_report(position, error)

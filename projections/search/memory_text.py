@@ -14,7 +14,7 @@ from kledger.contract.memory import words_of_steps
 from kledger.contract.words import RecallLayer
 from ledger.event import JsonObject
 from projections.fold_kit.prompt_text import shortened
-from projections.search.section import about_another
+from projections.search.section import WORDS, about_another
 
 SECTIONS = ("user_preferences", "project_context", "recent_episodes", "relevant_procedures", "related_knowledge")
 LINE_CHARACTERS = 2_000
@@ -34,7 +34,6 @@ _KINDS: dict[Language, dict[str, str]] = {
     "zh": {"adr": "架构决策", "convention": "代码约定", "known_issue": "已知问题"},
 }
 """What a project shares, by the names of the source (004, section 2.4.1); a fact of a project needs none."""
-_ABOUT: dict[Language, str] = {"en": "about {who}", "zh": "关于 {who}"}
 _BETWEEN: dict[Language, str] = {"en": ", ", "zh": ", "}
 _DAYS: dict[Language, tuple[str, str, str]] = {
     "en": ("today", "yesterday", "{days} days ago"),
@@ -129,7 +128,7 @@ def _line(
         if sources > 1 or section == "user_preferences":
             notes.append(_SOURCES[language][sources > 1].format(count=sources))
         if section == "user_preferences" and layer != "shared" and (other := about_another(item, person)):
-            notes.append(_ABOUT[language].format(who=escaped(other)))
+            notes.append(WORDS[language].about.format(who=escaped(other)))
     return f"- {words} ({_BETWEEN[language].join(notes)})"
 
 

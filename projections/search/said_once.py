@@ -51,7 +51,7 @@ async def found_once(found: Found, most: int, told: Sequence[JsonObject] = ()) -
         once = [item for item in said_once([*told, *items]) if item["id"] not in already]
         if len(once) >= most or len(items) < asked or asked >= MOST_ASKED:
             break
-        asked = min(MOST_ASKED, asked + 2 * (most - len(once)))
+        asked = min(MOST_ASKED, 2 * asked)
     best = {item["id"] for item in sorted(once, key=lambda item: -float(item["relevance"]))[:most]}
     return [item for item in once if item["id"] in best]
 
