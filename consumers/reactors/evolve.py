@@ -35,6 +35,11 @@ class Rewritten(BaseModel):
     task: str | None
     reason: str
 
+    @property
+    def stated_task(self) -> str | None:
+        """The task, where it says one."""
+        return None if self.task is None or is_blank(self.task) else self.task
+
 
 class Evolving:
     """The reactor of `evolution.requested`; see consumers.reactors.subscription.Reactor."""
@@ -96,7 +101,7 @@ class Evolving:
         fact = EvolutionProposed(
             item_id=state.process.requested["item_id"],
             content=rewritten.content,
-            task=rewritten.task or None,
+            task=rewritten.stated_task,
             reason=rewritten.reason or None,
             usage=answer.usage,
         )
@@ -113,7 +118,7 @@ class Evolving:
         if await self._work.view.ask(over_among, self._work.org, [requested["item_id"]], utc_now()):
             return []  # a change would begin its life anew, before the node has stated its end
         fact = KnowledgeEvolved(
-            evolution=process.id, base_version=item.version, content=rewritten.content, task=rewritten.task or None
+            evolution=process.id, base_version=item.version, content=rewritten.content, task=rewritten.stated_task
         )
         return [self._work.event(process, fact, "evolved", entity_id=requested["item_id"], expects=last)]
 

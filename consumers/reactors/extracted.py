@@ -117,7 +117,7 @@ def usable_findings(answer: Findings, requested: JsonObject) -> list[Finding]:
     personal = requested["owner"].startswith("user:")
     findings = []
     for finding in answer.items[:MOST_FINDINGS]:
-        if is_blank(finding.content) or (finding.type == PROFILE and not personal):
+        if is_blank(finding.task) or is_blank(finding.content) or (finding.type == PROFILE and not personal):
             continue
         if finding.type in _PASSING and _session(requested) is None:
             continue

@@ -221,7 +221,7 @@ def _proposal(
         survivor_version=survivor.version,
         merged=[Similar(id=each.id, version=versions[each.id], similarity=each.similarity) for each in group.merged],
         types=types if types != survivor.types and len(types) <= 16 else None,
-        task=text.task if text is not None and text.task.strip() else None,
+        task=text.task if text is not None and not is_blank(text.task) else None,
         content=text.content if text is not None else None,
         tags=tags if tags != survivor.tags else None,
         usage=usage,

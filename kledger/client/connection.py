@@ -37,8 +37,7 @@ from kledger.client.transport.exchange import (
     Request,
     Transport,
 )
-from kledger.client.transport.nearby import LOOPBACK
-from kledger.contract.addresses import is_http_address
+from kledger.contract.addresses import LOOPBACK, is_http_address
 from kledger.contract.errors import (
     BrokerUnavailable,
     InvalidPayload,

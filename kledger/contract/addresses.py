@@ -1,9 +1,11 @@
-"""Addresses of servers that are asked over HTTP: of a node, of Qdrant, of a model."""
+"""Addresses of servers: of a node, of Qdrant, of a model, and of the own machine."""
 
 from __future__ import annotations
 
 from urllib.parse import urlsplit
 
+LOOPBACK = ("127.0.0.1", "::1", "localhost")
+"""Names of the own machine: a node there needs no token, and a client no proxy."""
 NO_ADDRESS = "is no address: write http://HOST:PORT or https://HOST"
 
 

@@ -35,6 +35,7 @@ from ledger.privacy.vault_records import (
     check_mark,
     earlier,
     held,
+    looked_up,
     mark_of,
     parsed,
     record_of,
@@ -145,9 +146,7 @@ class JetStreamVault:
         return self._connection
 
     async def look(self, names: Iterable[str]) -> dict[str, Held]:
-        wanted = list(dict.fromkeys(names))
-        records = await asyncio.gather(*map(self._held, wanted))
-        return {name: found for name, found in zip(wanted, records, strict=True) if found is not None}
+        return await looked_up(self._held, names)
 
     async def obtain(self, name: str) -> DataKey:
         found = await self._held(name)

@@ -14,6 +14,7 @@ import hashlib
 import zlib
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import replace
+from functools import partial
 
 import orjson
 
@@ -55,15 +56,15 @@ def check_mark(kept: bytes | None, master: bytes) -> None:
         )
 
 
-async def looked_up(get: Get, master: bytes, names: Iterable[str]) -> dict[str, Held]:
-    """See `vault.Vault.look`. Raises WrongMasterKey, VaultDamaged, and what `get` raises."""
+async def looked_up(find: Callable[[str], Awaitable[Held | None]], names: Iterable[str]) -> dict[str, Held]:
+    """See `vault.Vault.look`; `find` finds one name, as `held` does. Raises what it raises."""
     wanted = list(dict.fromkeys(names))
-    records = await asyncio.gather(*(held(get, master, name) for name in wanted))
+    records = await asyncio.gather(*map(find, wanted))
     return {name: found for name, found in zip(wanted, records, strict=True) if found is not None}
 
 
 async def held(get: Get, master: bytes, name: str) -> Held | None:
-    """The key or the tombstone of a name. Raises as `looked_up` does."""
+    """The key or the tombstone of a name. Raises WrongMasterKey, VaultDamaged, and what `get` raises."""
     gone, kept = await asyncio.gather(get(record_of("gone", name)), get(record_of("key", name)))
     if gone is not None:
         return await _tombstone(get, master, name, gone)
@@ -132,7 +133,7 @@ class KeptRecords:
 
     async def look(self, names: Iterable[str]) -> dict[str, Held]:
         """See `vault.Vault.look`."""
-        return await looked_up(self._get, self._master, names)
+        return await looked_up(partial(held, self._get, self._master), names)
 
     async def _get(self, name: str) -> bytes | None:
         return self._records.get(name)

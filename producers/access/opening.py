@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from kledger.client.transport.nearby import LOOPBACK
+from kledger.contract.addresses import LOOPBACK
 from kledger.contract.errors import LedgerError, NodeMisconfigured
 from ledger.runtime.data_directory import is_data_directory
 from producers.access.book import TokenBook

@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 import structlog
 from starlette.types import Scope
 
-from kledger.client.transport.nearby import LOOPBACK
+from kledger.contract.addresses import LOOPBACK
 from kledger.contract.errors import LedgerError, NotOwner, RateLimited
 from ledger.runtime.log_once import Seldom
 from producers.access.book import TokenBook

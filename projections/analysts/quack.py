@@ -25,7 +25,7 @@ import duckdb
 from duckdb.func import FunctionNullHandling
 from duckdb.sqltypes import BOOLEAN, VARCHAR
 
-from kledger.client.transport.nearby import LOOPBACK
+from kledger.contract.addresses import LOOPBACK
 from kledger.contract.errors import IllegalQuery, NodeMisconfigured, ServiceFailed
 from projections.analysts.quack_sessions import Admits, Sessions
 from projections.analysts.sql import REFUSAL

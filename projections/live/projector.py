@@ -105,7 +105,7 @@ class Projector:
             except (LogGap, LogReplaced) as gap:
                 self.trouble = gap
                 log.error("folding stops: positions are missing or other ones", error=gap.message)
-                await self._until_made_anew(begun_with)
+                await self._view.until(partial(self._is_another_than, begun_with))
                 self.trouble, pause = None, 0.05
                 log.info("folding goes on with a view that was made anew", position=self._view.position)
             except Exception as error:  # any error is reported in the node's status, and retried
@@ -116,8 +116,8 @@ class Projector:
                 await asyncio.sleep(pause)
                 pause = min(pause * 2, _LONGEST_PAUSE)
 
-    async def _until_made_anew(self, stopped: Instance) -> None:
-        await self._view.until(lambda: self._view.instance is not stopped)
+    def _is_another_than(self, instance: Instance) -> bool:
+        return self._view.instance is not instance
 
     def _gave_up(self, instance: Instance, error: Exception) -> None:
         """Have the file opened again though no event comes: without an answer of the view nobody appends one."""

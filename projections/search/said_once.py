@@ -7,6 +7,7 @@ both; a context would only tell its reader twice, at the price of something else
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
+from typing import TypeVar
 
 from ledger.event import JsonObject
 from projections.search.memory_text import said, section_of
@@ -19,8 +20,9 @@ MOST_ASKED = 100
 """Items that are looked at, at most, for as many as are wanted that each say something else."""
 _ENDS_A_SENTENCE = " .!…。！"
 
-Found = Callable[[int], Awaitable[list[JsonObject]]]
-"""Finds up to so many items."""
+P = TypeVar("P")
+Found = Callable[[int], Awaitable[tuple[list[JsonObject], P]]]
+"""Finds up to so many items; the second part is what is told with them, such as a position."""
 
 
 def said_once(items: Sequence[JsonObject]) -> list[JsonObject]:
@@ -39,21 +41,21 @@ def said_once(items: Sequence[JsonObject]) -> list[JsonObject]:
     return list(kept.values())
 
 
-async def found_once(found: Found, most: int, told: Sequence[JsonObject] = ()) -> list[JsonObject]:
-    """Up to `most` items that each say something else, and nothing that is `told` already.
+async def found_once(found: Found[P], most: int, told: Sequence[JsonObject] = ()) -> tuple[list[JsonObject], P]:
+    """Up to `most` items that each say something else, and nothing that is `told` already; with what `found` told last.
 
     Where some say the same, more are looked for.
     """
     already = {item["id"] for item in told}
     asked = min(MOST_ASKED, most + len(told))
     while True:
-        items = await found(asked)
+        items, more = await found(asked)
         once = [item for item in said_once([*told, *items]) if item["id"] not in already]
         if len(once) >= most or len(items) < asked or asked >= MOST_ASKED:
             break
         asked = min(MOST_ASKED, 2 * asked)
     best = {item["id"] for item in sorted(once, key=lambda item: -float(item["relevance"]))[:most]}
-    return [item for item in once if item["id"] in best]
+    return [item for item in once if item["id"] in best], more
 
 
 def _statement(item: JsonObject) -> tuple[str, str | None, str]:

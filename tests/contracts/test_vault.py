@@ -13,7 +13,7 @@ import orjson
 import pytest
 from cryptography.exceptions import InvalidTag
 
-from kledger.contract.errors import BrokerMisconfigured, SubjectForgotten, VaultDamaged, WrongMasterKey
+from kledger.contract.errors import BrokerMisconfigured, LedgerError, SubjectForgotten, VaultDamaged, WrongMasterKey
 from ledger.backup.keys import BroughtBack, bring_back_keys, by_name, keep_keys, kept_keys, restore_keys, write_keys
 from ledger.broker.access import KEY_SUBJECTS, KEYS_STREAM, BrokerAccess, Role
 from ledger.broker.connection import BrokerConnection
@@ -370,3 +370,18 @@ async def test_no_other_user_may_read_write_or_delete_a_key(
                 await attacker.request(subject, body, timeout=2)
     finally:
         await attacker.close()
+
+
+async def test_a_key_for_which_a_broker_has_no_room_is_told_and_the_others_stay(
+    on_broker: JetStreamVault, bucket: BrokerAccess, admin: BrokerConnection, tmp_path: Path
+) -> None:
+    await on_broker.obtain("user:ada")
+    await keep_keys(on_broker.connection, tmp_path)
+    before = kept_keys(tmp_path)
+    write_keys(tmp_path, {**before, subject_of("key", "user:bob"): before[subject_of("key", "user:ada")]})
+    info = await admin.api(f"STREAM.INFO.{KEYS_STREAM}")
+    no_more = {**info["config"], "max_bytes": info["state"]["bytes"]}
+    assert not error_code(await admin.api(f"STREAM.UPDATE.{KEYS_STREAM}", no_more))
+    with pytest.raises(LedgerError, match="a key of the vault"):
+        await bring_back_keys(bucket, tmp_path)
+    assert set(await kept_subjects(admin)) == set(before), "nothing was made anew"

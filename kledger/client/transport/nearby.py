@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 from urllib.parse import urlsplit
 
-LOOPBACK = ("127.0.0.1", "::1", "localhost")
-"""Names of the own machine: a node there needs no token, and a client no proxy."""
+from kledger.contract.addresses import LOOPBACK
+
 DEFAULT_PORT = 80
 
 

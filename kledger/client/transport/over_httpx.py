@@ -20,7 +20,7 @@ from kledger.client.transport.exchange import (
     ReplyTimedOut,
     Request,
 )
-from kledger.client.transport.nearby import LOOPBACK
+from kledger.contract.addresses import LOOPBACK
 
 
 class HttpxTransport:

@@ -16,7 +16,7 @@ import structlog
 
 from consumers.app import create_app as create_consumer
 from consumers.reactors.lives import LifeKeeper
-from kledger.client.transport.nearby import LOOPBACK
+from kledger.contract.addresses import LOOPBACK
 from ledger.broker.access import BrokerAccess
 from ledger.installed import PRODUCT, version
 from ledger.privacy.holding_back import HoldingBack

@@ -64,10 +64,8 @@ async def focus(
         if before is not None:
             return before
     await _wait_for_head(desk, freshness)
-    reached = desk.view.position
 
-    async def found(most: int) -> list[JsonObject]:
-        nonlocal reached
+    async def found(most: int) -> tuple[list[JsonObject], int]:
         recalled = await search(
             desk,
             caller,
@@ -79,10 +77,9 @@ async def focus(
             record=False,
             freshness=freshness,
         )
-        reached = recalled["position"]
-        return list(recalled["results"])
+        return recalled["results"], recalled["position"]
 
-    items = await found_once(found, payload.top_k)
+    items, reached = await found_once(found, payload.top_k)
     recall = recall_event(
         desk,
         caller,

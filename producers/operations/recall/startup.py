@@ -94,16 +94,13 @@ async def _related(
     """
     if not top_k:
         return [], None
-    reached: int | None = None
 
-    async def found(most: int) -> list[JsonObject]:
-        nonlocal reached
+    async def found(most: int) -> tuple[list[JsonObject], int | None]:
         if is_blank(query):
-            return list(
-                await desk.view.ask(
-                    best_items, desk.org, caller, limit=most, min_score=min_score, types=types, now=utc_now()
-                )
+            best = await desk.view.ask(
+                best_items, desk.org, caller, limit=most, min_score=min_score, types=types, now=utc_now()
             )
+            return best, None
         recalled = await search(
             desk,
             caller,
@@ -116,7 +113,6 @@ async def _related(
             record=False,
             freshness=freshness,
         )
-        reached = recalled["position"]
-        return list(recalled["results"])
+        return recalled["results"], recalled["position"]
 
-    return await found_once(found, top_k, told=profile), reached
+    return await found_once(found, top_k, told=profile)

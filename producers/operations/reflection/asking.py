@@ -16,6 +16,7 @@ from typing import get_args
 
 import structlog
 
+from kledger.contract.bounds import is_blank
 from kledger.contract.errors import InvalidPayload, LedgerError, VersionConflict
 from ledger.event import Lineage, NewEvent
 from ledger.events.extraction import ExtractionRequested
@@ -93,4 +94,4 @@ def _teaches(event: NewEvent) -> bool:
     """Whether it is a verdict that says what came of an item, or why: that it helped is no lesson by itself."""
     fact = event.fact
     said = (fact.case.outcome, fact.case.reason) if isinstance(fact, KnowledgeRated) else ()
-    return any(text and text.strip() for text in said)
+    return any(not is_blank(text or "") for text in said)

@@ -14,6 +14,7 @@ from dataclasses import replace
 
 import structlog
 
+from kledger.contract.bounds import is_blank
 from kledger.contract.errors import LedgerError, VersionConflict
 from kledger.contract.words import ExtractionKind
 from ledger.event import JsonObject, Lineage, NewEvent
@@ -108,7 +109,7 @@ async def ask_extraction(desk: Desk, key: SessionKey, head: Head, kind: Extracti
         return head
     try:
         messages = await store.last(key, head, min(MOST_ASKED, head.count - head.asked))
-        spoken = [each for each in messages if each.role in _SPEAK and each.content.strip()]
+        spoken = [each for each in messages if each.role in _SPEAK and not is_blank(each.content)]
         for at in range(0, len(spoken), SLICE):
             await _ask(desk, key, head, spoken[at : at + SLICE], kind)
         return await store.put_head(key, replace(head, asked=head.count, asked_turns=head.turns)) or head
