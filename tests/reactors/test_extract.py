@@ -173,6 +173,16 @@ def test_an_extraction_with_nothing_to_find_or_for_somebody_else(ledger: LedgerC
     assert (failed["status"], failed["code"]) == ("failed", "model_failed")
 
 
+def test_findings_that_show_nothing_are_left_out_and_the_others_kept(ledger: LedgerClient, chat: ChatEndpoint) -> None:
+    whole = finding("Feed the cockatrice at dusk.", "c-1")
+    finds(chat, "cockatrice", {**whole, "task": " "}, {**whole, "content": "\u200b\u3000"}, whole)
+    judges(chat, "cockatrice")
+    fay = ledger.acting_as(user="fay")
+    asked = fay.extract(messages=[{"id": "c-1", "role": "user", "content": "cockatrice"}])["id"]
+    until(lambda: fay.extraction(asked)["status"] == "completed", "the extraction is completed")
+    assert [each["action"] for each in fay.extraction(asked)["items"]] == ["saved"]
+
+
 def test_the_commands_extract_evolve_and_decide(modelled: RunningNode, chat: ChatEndpoint, tmp_path: Any) -> None:
     def ask(*words: str, stdin: str | None = None) -> Any:
         ran = CliRunner(env={"KLEDGER_URL": modelled.url, "KLEDGER_USER": "cli"}).invoke(
