@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
 from hashlib import sha256
 
 import pytest
@@ -133,17 +131,3 @@ def test_a_chain_survives_json(leaves: list[bytes]) -> None:
 def test_what_is_no_chain_is_refused(told: dict[str, object]) -> None:
     with pytest.raises(ValueError, match=r"not a chain|hexadecimal"):
         Chain.from_json(told)
-
-
-def test_a_leaf_takes_a_few_microseconds() -> None:
-    events = [
-        StoredEvent(at, at, "ledger.default.knowledge.item.saved.user.ada", bytes(1100), "id") for at in range(5_000)
-    ]
-    best = min(_seconds(lambda: leaf_hashes(events)) for _ in range(5)) / len(events)
-    assert best < 20e-6, f"{best * 1e6:.1f} µs a leaf of 1.1 KB"  # about 2 on a quiet machine
-
-
-def _seconds(work: Callable[[], object]) -> float:
-    began = time.perf_counter()
-    work()
-    return time.perf_counter() - began

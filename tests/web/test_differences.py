@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -48,9 +46,6 @@ def test_a_text_does_not_differ_from_itself(text: str) -> None:
     assert differences(text, text) == ([Part("same", text)] if text else [])
 
 
-def test_a_text_of_a_megabyte_is_cut_and_one_with_nothing_in_common_is_compared_in_bounded_time() -> None:
-    began = time.process_time()
+def test_a_text_of_a_megabyte_is_cut_and_too_many_changes_are_told_as_one() -> None:
     parts = differences("的一是" * 350_000, "一的在 了" * 250_000)
-    assert time.process_time() - began < 1
-    assert parts[-1] == Part("cut", "")
-    assert sum(len(text) for _, text in parts) <= 2 * MOST
+    assert [(kind, len(text)) for kind, text in parts] == [("removed", MOST), ("added", MOST), ("cut", 0)]
