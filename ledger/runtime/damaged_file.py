@@ -8,10 +8,16 @@ from __future__ import annotations
 
 from pathlib import Path
 
+_SAID = "Corrupt database file"
+
 
 def is_damaged(error: Exception) -> bool:
-    """Whether DuckDB read a block whose checksum is another one: the disk, or somebody, changed it."""
-    return "Corrupt database file" in str(error)
+    """Whether DuckDB read a block whose checksum is another one: the disk, or somebody, changed it.
+
+    DuckDB begins an error with its kind, which tells it from one that quotes a statement or an event.
+    """
+    said = str(error)
+    return said.startswith(f"IO Error: {_SAID}") or (said.startswith("FATAL Error") and _SAID in said)
 
 
 def damaged_mark(path: Path) -> Path:

@@ -101,12 +101,16 @@ class Operator:
         return await asyncio.to_thread(self.rebuilds.integrity.kept, most)
 
     async def sql(self, query: str) -> JsonObject:
-        """The rows of one SELECT over the live view. Raises IllegalQuery."""
+        """The rows of one SELECT over the live view. Raises IllegalQuery, and ServiceFailed where it is damaged."""
         instance = self.rebuilds.view.instance
         instance.enter()
-        answer: JsonObject = await self.places.run(
-            partial(answer_to, instance.con, query), analyst_limits().seconds, instance.leave
-        )
+        try:
+            answer: JsonObject = await self.places.run(
+                partial(answer_to, instance.con, query), analyst_limits().seconds, instance.leave
+            )
+        except Exception as error:
+            instance.refuse_damaged(error)
+            raise
         return answer
 
     async def attach(self) -> JsonObject:

@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from kledger.contract.errors import IllegalQuery
 from ledger.event import JsonObject
+from ledger.runtime.damaged_file import is_damaged
 from projections.analysts.memory_watch import MIB, analyst_limits, watched
 from projections.analysts.told_rows import told_rows
 
@@ -50,7 +51,7 @@ def sql_read_only(
 
     Runs on a cursor of its own in a read-only transaction; safe to call from any thread. Raises
     IllegalQuery when the guard refuses, DuckDB reports an error, the time is over, it takes too much memory, or more
-    than `row_limit` rows or `byte_limit` bytes come back.
+    than `row_limit` rows or `byte_limit` bytes come back. A damaged block of the file is DuckDB's error.
     """
     cursor = connection.cursor()
     out_of_time, too_large = threading.Event(), threading.Event()
@@ -81,6 +82,8 @@ def sql_read_only(
         raise IllegalQuery(_UNREADABLE) from error
     except (duckdb.Error, OSError, MemoryError) as error:
         # Arrow raises OSError for an error of DuckDB in the middle of a result.
+        if is_damaged(error):
+            raise
         if too_large.is_set() or isinstance(error, MemoryError | duckdb.OutOfMemoryException):
             raise IllegalQuery(
                 "the query took more memory than the node has for it and was stopped: narrow it, make smaller "

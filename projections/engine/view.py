@@ -75,6 +75,12 @@ class Instance:
             with contextlib.suppress(OSError):
                 damaged_mark(self.path).touch(0o600)
 
+    def refuse_damaged(self, error: Exception) -> None:
+        """Record what a question met, where that is a damaged block, and raise ServiceFailed; else return."""
+        if is_damaged(error):
+            self.note_damage(error)
+            raise ServiceFailed(DAMAGED) from error
+
     def answer(self, question: Callable[..., T], *args: Any, **kwargs: Any) -> T:
         """Run `question(cursor, …)` on this thread and return its result.
 
@@ -175,10 +181,8 @@ class View:
                 self.gave_up(instance, error)
                 raise
             except duckdb.IOException as error:
-                if not is_damaged(error):
-                    raise
-                instance.note_damage(error)
-                raise ServiceFailed(DAMAGED) from error
+                instance.refuse_damaged(error)
+                raise
             finally:
                 instance.leave()
 
