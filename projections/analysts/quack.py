@@ -32,9 +32,12 @@ from projections.analysts.sql import REFUSAL
 from projections.analysts.statement_guard import guard_later
 from projections.engine.own_threads import within
 
+_EXTENSIONS = ("httpfs", "quack")
 _KNOWN = "kledger_known"
 _ADMIT = "kledger_admit"
 _STOPS_WITHIN_SECONDS = 8.0
+_checked: dict[Path, tuple[int, ...]] = {}
+"""The extension files whose signatures DuckDB has checked in this process, each as it was then."""
 
 
 @dataclass(frozen=True)
@@ -59,11 +62,29 @@ class QuackAddress:
 def load_extensions(connection: duckdb.DuckDBPyConnection) -> None:
     """Load Quack, and httpfs on which it depends, from the installed wheels; nothing is downloaded.
 
-    DuckDB checks the signature of both files. Raises ServiceFailed when a wheel is missing or of another
-    version.
+    DuckDB checks the signature of both files, but in an instance that was opened for unsigned ones (`are_checked`).
+    Raises ServiceFailed when a wheel is missing or of another version.
     """
-    for name in ("httpfs", "quack"):
-        connection.execute(f"LOAD {_literal(str(_extension_file(name)))}")
+    files = [_extension_file(name) for name in _EXTENSIONS]
+    seen = {file: _version_of(file) for file in files}
+    signed = connection.execute("SELECT current_setting('allow_unsigned_extensions')").fetchone() == (False,)
+    for file in files:
+        connection.execute(f"LOAD {_literal(str(file))}")
+    if signed:
+        _checked.update(seen)
+
+
+def are_checked() -> bool:
+    """Whether DuckDB has checked the signatures of both files in this process, and they are the same files still.
+
+    Then another instance need not: the check takes a quarter of a second of the processor. Raises ServiceFailed.
+    """
+    return all(_checked.get(file) == _version_of(file) for file in map(_extension_file, _EXTENSIONS))
+
+
+def _version_of(file: Path) -> tuple[int, ...]:
+    status = file.stat()
+    return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
 
 
 def prepare(connection: duckdb.DuckDBPyConnection, admits: Admits | None = None) -> None:
@@ -119,6 +140,7 @@ def prepare(connection: duckdb.DuckDBPyConnection, admits: Admits | None = None)
         side_effects=True,
     )
     for setting in (
+        "allow_unsigned_extensions = false",
         f"quack_authentication_function = '{_KNOWN}'",
         f"quack_authorization_function = '{_ADMIT}'",
         "allow_persistent_secrets = false",

@@ -46,13 +46,19 @@ COMMENT ON MACRO TABLE health IS 'How far this file is, and how many events were
 """
 
 
-def open_view(path: Path | None, recall_days: int | None = None) -> duckdb.DuckDBPyConnection:
+def open_view(
+    path: Path | None, recall_days: int | None = None, *, unsigned_extensions: bool = False
+) -> duckdb.DuckDBPyConnection:
     """Open a view file (None: in memory), creating its tables when it is new.
 
-    A new one keeps the detail of recalls for `recall_days`, None for ever; an old one as it did.
+    A new one keeps the detail of recalls for `recall_days`, None for ever; an old one as it did. With
+    `unsigned_extensions` DuckDB checks no signature of what is loaded, until the setting is taken back.
     Raises duckdb.IOException when another process has it open.
     """
-    con = duckdb.connect(str(path) if path else ":memory:", config={"temp_directory": _spills_of(path)})
+    config: dict[str, str | bool | int | float | list[str]] = {"temp_directory": _spills_of(path)}
+    if unsigned_extensions:
+        config["allow_unsigned_extensions"] = True
+    con = duckdb.connect(str(path) if path else ":memory:", config=config)
     _prepare(con, "1GB", recall_days)
     return con
 

@@ -80,7 +80,7 @@ class LiveFiles:
 
     def open(self, path: Path) -> Instance:
         """Open a view file, locked down to folding and reading. Raises duckdb.Error."""
-        con = open_view(path, self.recall_days)
+        con = open_view(path, self.recall_days, unsigned_extensions=quack.are_checked())
         version = schema_version_of(con)
         if version != SCHEMA_VERSION:
             con.close()

@@ -182,6 +182,7 @@ def imported() -> Callable[[], None]:
     import producers.node.compose
     import producers.node.otel
     import producers.node.start.assembly
+    from projections.analysts.quack import load_extensions
     from tests.doors import one_app
 
     for module in (*nursery.MODULES, *LATE):
@@ -191,6 +192,8 @@ def imported() -> Callable[[], None]:
     assert all(commands.commands.values())  # each file of commands is loaded
     one_app.routes()
     producers.node.start.assembly.create_app = one_app.app_of  # type: ignore[attr-defined]  # what it imports is not exported
+    with contextlib.closing(duckdb.connect()) as con:  # signatures are checked here, and no more in each node
+        load_extensions(con)
     duckdb.default_connection().close()  # it has a thread, and nobody uses it
     gc.collect()
     gc.freeze()
