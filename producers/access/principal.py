@@ -7,13 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import get_args
 
 from kledger.contract.errors import Forbidden
 from kledger.contract.scopes import ENTITY_TYPES, PUBLIC, Caller, check_entity, check_name
 from kledger.contract.words import TokenRole
-
-ROLES: tuple[TokenRole, ...] = get_args(TokenRole)
 
 ADMIN = "/api/admin"
 # What an analyst may request: SQL, what it can name, how to attach, and the status with the position of the view.

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
-from typing import Literal, cast, get_args
+from typing import cast, get_args
 
 from kledger.client.knowledge import ItemFilters
 from kledger.contract.errors import InvalidPayload
@@ -18,7 +18,6 @@ from kledger.contract.words import ItemFilter, ItemLayer, ItemSort, MemoryConcer
 from producers.web.rendering import with_query
 from producers.web.visit import Visit
 
-View = Literal["cards", "table"]
 LAYERS: tuple[ItemLayer, ...] = get_args(ItemLayer)
 STATUSES: tuple[ItemFilter, ...] = get_args(ItemFilter)
 SORTS: tuple[ItemSort, ...] = get_args(ItemSort)

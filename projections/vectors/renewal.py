@@ -12,16 +12,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import structlog
-
 from projections.engine.view import View
 from projections.vectors.changes import changes_after
 from projections.vectors.client import VectorClient
 from projections.vectors.errors import EmbeddingFailed
 from projections.vectors.feed import CHANGES, VectorFeed
 from projections.vectors.generations import discard_others, next_directory, point_to
-
-log = structlog.get_logger(__name__)
 
 
 async def renew(feed: VectorFeed, view: View, root: Path, erased: Sequence[str]) -> None:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from tests.knowhub.doors import NAMES, Name
 
-HTTP_SDK: tuple[Name, ...] = ("http", "sdk")
 HTTP_SDK_COMMAND: tuple[Name, ...] = ("http", "sdk", "command")
 
 ROWS: dict[str, tuple[Name, ...]] = {

@@ -12,8 +12,6 @@ from producers.web.words import chinese, of_one, words_of
 WEB = Path(producers.web.__file__).parent
 IN_TEMPLATES = re.compile(r"""\b_\(\s*(?:"((?:[^"\\]|\\.)*)"|'((?:[^'\\]|\\.)*)')""")
 NAMED = re.compile(r"\{(\w+)\}")
-MADE = re.compile(r"\{n\} (minute|hour|day|month|year)s? ago")
-"""Put together in Python."""
 
 
 def of_templates() -> set[str]:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from producers.web.words import Words
-
 _DAMAGED = "What the node keeps is damaged. Tell whoever runs it."
 _SET_UP = "The node is not set up for this. Tell whoever runs it."
 _ITSELF = "Something inside the node failed. Try again in a moment; if it stays so, tell whoever runs it."
@@ -91,8 +89,3 @@ CODES: Mapping[str, str] = {
     "view_behind": "What was just written is not to be seen everywhere yet. Open the page again in a moment.",
     "wrong_master_key": _SET_UP,
 }
-
-
-def told(code: str, words: Words) -> str:
-    """What an error says to a person, in the language of the reader."""
-    return words(CODES.get(code, "This could not be done."))

@@ -9,14 +9,11 @@ trace, message or event each event has the role that it has for the item that it
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from typing import get_args
 
 from kledger.contract.words import LineageRole
 from ledger.event import Fact
 from ledger.events.knowledge import FACTS, KnowledgeConfirmed, KnowledgeRated, KnowledgeSaved, KnowledgeScored
 from projections.views.lineage.links import SERVING, SHOWN
-
-ROLES: tuple[LineageRole, ...] = get_args(LineageRole)
 
 PREFIXES = ("trace:", "message:", "event:", "correlation:", "resource:", "bulk:")
 MAX_STEPS = 64
