@@ -39,6 +39,7 @@ Language = Annotated[
     Literal["zh", "en"] | None,
     typer.Option(help="Chinese or English.  [KLEDGER_LANGUAGE, else by the locale, else as the node is set up]"),
 ]
+Limit = Annotated[int, typer.Option(min=1, max=1000, help="At most so many.")]
 Offset = Annotated[int, typer.Option(min=0, help="Leave out the first so many.")]
 Trace = Annotated[str | None, typer.Option("--trace", help="The trace that this happened in.")]
 Message = Annotated[str | None, typer.Option("--message", help="The message that this comes from.")]
@@ -76,25 +77,31 @@ def moment(value: str | None) -> int | str | None:
 
 def text(value: str) -> str:
     """The text itself; for `-` standard input without its last newlines. Raises typer.BadParameter."""
-    if value != "-":
-        return value
+    return value if value != "-" else text_in(Path("-")).rstrip("\r\n")
+
+
+def contents(file: Path, option: str | None = None) -> bytes:
+    """The bytes of a file, `-` for stdin. Raises typer.BadParameter."""
     try:
-        return sys.stdin.buffer.read().decode().rstrip("\r\n")
+        return sys.stdin.buffer.read() if file == Path("-") else file.read_bytes()
+    except OSError as error:
+        raise typer.BadParameter(f"{file} cannot be read: {error.strerror}", param_hint=option) from error
+
+
+def text_in(file: Path, option: str | None = None) -> str:
+    """The text of a file in UTF-8, `-` for stdin. Raises typer.BadParameter."""
+    try:
+        return contents(file, option).decode()
     except UnicodeDecodeError as error:
-        raise typer.BadParameter("what stands on standard input is not UTF-8 text") from error
+        name = "what stands on standard input" if file == Path("-") else file
+        raise typer.BadParameter(f"{name} is not UTF-8 text", param_hint=option) from error
 
 
 def json_object(value: str) -> dict[str, Any]:
     """A JSON object from `-` (stdin), `@FILE`, or the text itself."""
+    file = value if value == "-" else value[1:] if value.startswith("@") else None
     try:
-        if value == "-":
-            document = loads(sys.stdin.buffer.read())
-        elif value.startswith("@"):
-            document = loads(Path(value[1:]).read_bytes())
-        else:
-            document = loads(value)
-    except OSError as error:
-        raise typer.BadParameter(f"{value[1:]} cannot be read: {error.strerror}") from error
+        document = loads(value if file is None else contents(Path(file)))
     except orjson.JSONDecodeError as error:
         raise typer.BadParameter(f"this is not JSON: {error}") from error
     if not isinstance(document, dict):
@@ -105,9 +112,7 @@ def json_object(value: str) -> dict[str, Any]:
 def json_objects(file: Path, option: str) -> list[dict[str, Any]]:
     """A JSON list of objects from a file, `-` for stdin. No error quotes its content. Raises typer.BadParameter."""
     try:
-        document = loads(sys.stdin.buffer.read() if file == Path("-") else file.read_bytes())
-    except OSError as error:
-        raise typer.BadParameter(f"{file} cannot be read: {error.strerror}", param_hint=option) from error
+        document = loads(contents(file, option))
     except orjson.JSONDecodeError as error:
         raise typer.BadParameter(f"{file} is not JSON: {error}", param_hint=option) from None
     if not (isinstance(document, list) and all(isinstance(each, dict) for each in document)):

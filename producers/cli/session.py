@@ -10,7 +10,7 @@ import inspect
 import os
 import sys
 import time
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Callable, Coroutine, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache, cached_property
@@ -78,6 +78,14 @@ class Answer:
     shown: RenderableType
     ok: bool = True
     beside: RenderableType | None = None
+
+
+def listed(page: Mapping[str, Any], rows: RenderableType, none: str) -> Answer:
+    """A page of a list: how many of how many it has, as of which position. `none` says that there are none."""
+    from rich.console import Group
+
+    summary = f"{page['count']} of {page['total']}, as of position {page['position']}"
+    return Answer(page, Group(rows, summary) if page["results"] else f"{none}; {summary}")
 
 
 @dataclass

@@ -53,3 +53,27 @@ def test_a_page_is_asked_for_as_it_is_named(
     (asked,) = node.asked
     assert (asked.query["offset"], asked.query["limit"]) == ("40", "20")
     assert asked.query.get("status") == (command[-1] if "--status" in command else asked.query.get("status"))
+
+
+@pytest.mark.parametrize(
+    ("command", "route"),
+    [
+        (("conflicts", "list"), "/api/conflicts"),
+        (("extraction", "list"), "/api/extractions"),
+        (("evolution", "list"), "/api/evolutions"),
+        (("slims",), "/api/slims"),
+        (("goals",), "/api/goals"),
+        (("memory", "list"), "/api/memory"),
+        (("memory", "held"), "/api/memory/held"),
+        (("resource", "list"), "/api/resource"),
+        (("session", "list"), "/api/sessions"),
+    ],
+)
+def test_a_page_says_how_many_there_are_and_as_of_which_position(
+    command: tuple[str, ...], route: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with commanded_node(monkeypatch) as node:
+        node.says(f"GET {route}", {"results": [], "count": 0, "total": 3, "next": None, "position": 7})
+        ran = kledger(*command, "--offset", "3")
+    assert ran.exit_code == 0, ran.output
+    assert ran.output.endswith("; 0 of 3, as of position 7\n")

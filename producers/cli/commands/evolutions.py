@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -13,7 +12,7 @@ from rich.console import Group
 from kledger.contract.words import EvolutionStatus, ExtractionKind
 from producers.cli import reading
 from producers.cli.screen import facts, plain, short_time, snippet, table, waits
-from producers.cli.session import KNOWLEDGE, Answer, Session, as_caller
+from producers.cli.session import KNOWLEDGE, Answer, Session, as_caller, listed
 
 EvolutionId = Annotated[str, typer.Argument(metavar="ID", help="The id of the evolution.", show_default=False)]
 ExtractionId = Annotated[str, typer.Argument(metavar="ID", help="The id of the extraction.", show_default=False)]
@@ -55,7 +54,7 @@ def list_evolutions(
     session: Session,
     item_id: Annotated[str | None, typer.Option("--item", help="Only those of this item.")] = None,
     status: Annotated[EvolutionStatus | None, typer.Option(help="Only those with this status.")] = None,
-    limit: Annotated[int, typer.Option(min=1, max=1000, help="At most so many.")] = 20,
+    limit: reading.Limit = 20,
     offset: reading.Offset = 0,
 ) -> Answer:
     """List evolutions, newest first.
@@ -72,7 +71,7 @@ def list_evolutions(
             snippet(each["feedback"], 60),
             short_time(each["requested_at"]),
         )
-    return Answer(page, rows if page["results"] else "no evolutions")
+    return listed(page, rows, "no evolutions")
 
 
 def apply_evolution(session: Session, evolution_id: EvolutionId) -> Answer:
@@ -151,7 +150,7 @@ def list_extractions(
     status: Annotated[
         str | None, typer.Option(help="Only those with this status: requested, started, completed or failed.")
     ] = None,
-    limit: Annotated[int, typer.Option(min=1, max=1000, help="At most so many.")] = 20,
+    limit: reading.Limit = 20,
     offset: reading.Offset = 0,
 ) -> Answer:
     """List extractions, those of sessions included, newest first.
@@ -169,7 +168,7 @@ def list_extractions(
             str(len(each["items"])),
             short_time(each["requested_at"]),
         )
-    return Answer(page, rows if page["results"] else "no extractions")
+    return listed(page, rows, "no extractions")
 
 
 def show_conflict(session: Session, conflict_id: ConflictId) -> Answer:
@@ -193,7 +192,7 @@ def show_conflict(session: Session, conflict_id: ConflictId) -> Answer:
 def list_conflicts(
     session: Session,
     every: Annotated[bool, typer.Option("--all", help="Those that were decided as well.")] = False,
-    limit: Annotated[int, typer.Option(min=1, max=1000, help="At most so many.")] = 20,
+    limit: reading.Limit = 20,
     offset: reading.Offset = 0,
 ) -> Answer:
     """List what contradicts what, newest first.
@@ -210,7 +209,7 @@ def list_conflicts(
             plain(each["status"]),
             snippet(each["reason"], 80),
         )
-    return Answer(page, rows if page["results"] else "no conflicts")
+    return listed(page, rows, "no conflicts")
 
 
 def resolve_conflict(
@@ -234,15 +233,9 @@ def resolve_conflict(
 
 def _material(file: str) -> dict[str, Any]:
     """A file or standard input as the arguments `text` or, for JSON messages, `messages`."""
+    text = reading.text_in(Path(file))
     try:
-        raw = sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()
-        text = raw.decode()
-    except OSError as error:
-        raise typer.BadParameter(f"{file} cannot be read: {error.strerror}") from error
-    except UnicodeDecodeError as error:
-        raise typer.BadParameter(f"{file} is not UTF-8 text") from error
-    try:
-        document = orjson.loads(raw)
+        document = orjson.loads(text)
     except orjson.JSONDecodeError:
         return {"text": text}
     messages = document.get("messages") if isinstance(document, dict) else document

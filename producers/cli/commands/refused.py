@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 from rich.console import Group
 
+from producers.cli import reading
 from producers.cli.commands.admin import until_done
 from producers.cli.screen import counted, facts, plain, short_time, snippet, table
 from producers.cli.session import AUDIT, Answer, Session, as_operator
@@ -17,7 +18,7 @@ Position = Annotated[int, typer.Argument(min=1, help="The event's position in th
 def list_refused(
     session: Session,
     after: Annotated[int, typer.Option(min=0, help="Only those after this position.")] = 0,
-    limit: Annotated[int, typer.Option(min=1, max=1000, help="At most so many.")] = 100,
+    limit: reading.Limit = 100,
     code: Annotated[str | None, typer.Option(help="Only those refused with this code, such as unfoldable.")] = None,
 ) -> Answer:
     """The events that are in the log and do not count, with their reasons.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -13,7 +12,7 @@ from rich.text import Text
 from kledger.contract.words import ResourceFilter
 from producers.cli import reading
 from producers.cli.screen import Rows, facts, plain, short_time, snippet, table, verbatim, words
-from producers.cli.session import KNOWLEDGE, Answer, Session, as_caller
+from producers.cli.session import KNOWLEDGE, Answer, Session, as_caller, listed
 
 ResourceId = Annotated[str, typer.Argument(metavar="ID", help="Such as credentials/website_a.", show_default=False)]
 HIDDEN = "[there is one: show it with --reveal]"
@@ -59,8 +58,8 @@ def save(
     saved = session.ledger.within(trace_id=trace, message_id=message).resources.save(
         resource_id,
         title,
-        body=reading.text(body) if body_file is None else _text_in(body_file, "--body-file"),
-        secure_body=None if secure_file is None else _text_in(secure_file, "--secure-file").rstrip("\r\n"),
+        body=reading.text(body) if body_file is None else reading.text_in(body_file, "--body-file"),
+        secure_body=None if secure_file is None else reading.text_in(secure_file, "--secure-file").rstrip("\r\n"),
         content_type=content_type,
         metadata=reading.tags(meta),
         scopes=reading.several(scopes),
@@ -112,7 +111,7 @@ def show(
 def list_resources(
     session: Session,
     content_type: Annotated[str | None, typer.Option("--type", help="Only these, such as cookie.")] = None,
-    limit: Annotated[int, typer.Option(min=1, max=1000, help="At most so many.")] = 10,
+    limit: reading.Limit = 10,
     offset: reading.Offset = 0,
     status: Annotated[ResourceFilter, typer.Option(help="Which ones.")] = "active",
     as_of: reading.AsOf = None,
@@ -133,9 +132,7 @@ def list_resources(
         wide.add_row(plain(each["id"]), snippet(each["title"], 80), *names, secret, state, str(each["version"]))
         about = f"  {snippet(each['title'], 80)}  {', '.join((*names, state))}"
         narrow.append([Text.assemble((plain(each["id"]), "cyan"), about)])
-    rows = Rows(wide, narrow)
-    summary = f"{page['count']} of {page['total']}, as of position {page['position']}"
-    return Answer(page, Group(rows, summary) if page["results"] else f"no resource to list; {summary}")
+    return listed(page, Rows(wide, narrow), "no resource to list")
 
 
 def history(session: Session, resource_id: ResourceId) -> Answer:
@@ -180,15 +177,6 @@ def restore(session: Session, resource_id: ResourceId, reason: reading.Reason = 
 
 def _expired(row: Any) -> str:
     return ", expired" if row["expired"] else ""
-
-
-def _text_in(file: Path, option: str) -> str:
-    try:
-        return sys.stdin.buffer.read().decode() if file == Path("-") else file.read_text("utf-8")
-    except OSError as error:
-        raise typer.BadParameter(f"{file} cannot be read: {error.strerror}", param_hint=option) from error
-    except UnicodeDecodeError as error:
-        raise typer.BadParameter(f"{file} is not UTF-8 text", param_hint=option) from error
 
 
 app = typer.Typer()

@@ -12,7 +12,7 @@ from rich.console import Group
 from kledger.contract.words import SessionFilter
 from producers.cli import reading
 from producers.cli.screen import counted, facts, plain, short_time, snippet, table, verbatim, words
-from producers.cli.session import KNOWLEDGE, Answer, Session, as_caller
+from producers.cli.session import KNOWLEDGE, Answer, Session, as_caller, listed
 from producers.cli.usage.errors import one_of
 
 SessionId = Annotated[str, typer.Argument(metavar="SESSION", help="The id of the session.", show_default=False)]
@@ -57,7 +57,7 @@ def messages(
     session: Session,
     session_id: SessionId,
     after: Annotated[str | None, typer.Option(metavar="ID", help="Those after the message with this id.")] = None,
-    limit: Annotated[int, typer.Option(min=1, max=1000, help="At most so many.")] = 100,
+    limit: reading.Limit = 100,
     owner: Owner = None,
 ) -> Answer:
     """Print the messages of a session, in order.
@@ -192,7 +192,7 @@ def remove(session: Session, session_id: SessionId, owner: Owner = None) -> Answ
 def list_sessions(
     session: Session,
     status: Annotated[SessionFilter | None, typer.Option(help="Those that have words, or only these.")] = None,
-    limit: Annotated[int, typer.Option(min=1, max=1000, help="At most so many.")] = 20,
+    limit: reading.Limit = 20,
     offset: reading.Offset = 0,
     owner: Owner = None,
 ) -> Answer:
@@ -207,8 +207,7 @@ def list_sessions(
         last = "" if each["last_at"] is None else short_time(each["last_at"])
         opened = short_time(each["opened_at"])
         rows.add_row(plain(each["session_id"]), plain(each["owner"]), each["status"], count, opened, last)
-    summary = f"{page['count']} of {page['total']}, as of position {page['position']}"
-    return Answer(page, Group(rows, summary) if page["results"] else f"no session to list; {summary}")
+    return listed(page, rows, "no session to list")
 
 
 def _said(message: Any) -> Group:
@@ -227,11 +226,9 @@ def _messages_in(file: Path) -> list[Any]:
     """The messages of a file of JSON lines."""
     from kledger.contract.json_text import loads
 
+    lines = reading.text_in(file, "--file").splitlines()
     try:
-        lines = reading.text("-").splitlines() if file == Path("-") else file.read_text("utf-8").splitlines()
         return [loads(line) for line in lines if line.strip()]
-    except OSError as error:
-        raise typer.BadParameter(f"{file} cannot be read: {error.strerror}", param_hint="--file") from error
     except ValueError as error:
         raise typer.BadParameter(f"{file} is not JSON, one object a line: {error}", param_hint="--file") from error
 

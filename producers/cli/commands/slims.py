@@ -11,7 +11,7 @@ from kledger.contract.words import SlimStatus
 from producers.cli import reading
 from producers.cli.progress import bar
 from producers.cli.screen import facts, plain, short_time, table
-from producers.cli.session import KNOWLEDGE, Answer, Session, as_caller
+from producers.cli.session import KNOWLEDGE, Answer, Session, as_caller, listed
 
 if TYPE_CHECKING:
     from kledger.answers.slims import Slim
@@ -66,7 +66,7 @@ def slim(
 def slims(
     session: Session,
     status: Annotated[SlimStatus | None, typer.Option(help="Only those with this status.")] = None,
-    limit: Annotated[int, typer.Option(min=1, max=1000, help="At most so many.")] = 20,
+    limit: reading.Limit = 20,
     offset: reading.Offset = 0,
 ) -> Answer:
     """List slims, newest first.
@@ -84,7 +84,7 @@ def slims(
             plain(each["model"] or "none"),
             short_time(each["requested_at"]),
         )
-    return Answer(page, rows if page["results"] else "no slims")
+    return listed(page, rows, "no slims")
 
 
 def _answer(state: Slim) -> Answer:

@@ -11,7 +11,7 @@ from kledger.contract.words import ItemFilter, MemoryConcern, MemoryLayer, Proje
 from producers.cli import reading
 from producers.cli.commands.memory import held
 from producers.cli.screen import Rows, facts, plain, short_time, snippet, table, verbatim, words
-from producers.cli.session import KNOWLEDGE, Answer, Session, as_caller
+from producers.cli.session import KNOWLEDGE, Answer, Session, as_caller, listed
 
 Layer = Annotated[MemoryLayer, typer.Option(help="How it is remembered.")]
 Layers = Annotated[reading.Many, typer.Option("--layer", help="Only these layers; comma-separated or repeated.")]
@@ -104,7 +104,7 @@ def list_memories(
     role: Annotated[
         ProjectRole | None, typer.Option(help="Of what projects share, only what is meant for this role.")
     ] = None,
-    limit: Annotated[int, typer.Option(min=1, max=1000, help="At most so many.")] = 10,
+    limit: reading.Limit = 10,
     offset: reading.Offset = 0,
     as_of: reading.AsOf = None,
 ) -> Answer:
@@ -135,9 +135,7 @@ def list_memories(
         wide.add_row(plain(each["id"]), *of_it, each["status"], what)
         told = "  ".join(filter(None, (plain(each["id"]), *of_it, each["status"])))
         narrow.append((words(told, "bold"), words(what)))
-    summary = f"{page['count']} of {page['total']}, as of position {page['position']}"
-    found = Group(Rows(wide, narrow), summary)
-    return Answer(page, found if page["results"] else f"no memory to list; {summary}")
+    return listed(page, Rows(wide, narrow), "no memory to list")
 
 
 def show(session: Session, item_id: reading.ItemId, as_of: reading.AsOf = None) -> Answer:

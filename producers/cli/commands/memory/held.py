@@ -5,12 +5,11 @@ from __future__ import annotations
 from typing import Annotated
 
 import typer
-from rich.console import Group
 
 from kledger.contract.words import HeldStatus
 from producers.cli import reading
 from producers.cli.screen import Rows, plain, short_time, snippet, table, words
-from producers.cli.session import Answer, Session
+from producers.cli.session import Answer, Session, listed
 
 HeldId = Annotated[str, typer.Argument(metavar="ID", help="Of the held statement, as kledger memory held shows it.")]
 _ERASED = "(erased with the person it belonged to)"
@@ -19,7 +18,7 @@ _ERASED = "(erased with the person it belonged to)"
 def held(
     session: Session,
     status: Annotated[HeldStatus, typer.Option(help="Which ones.")] = "held",
-    limit: Annotated[int, typer.Option(min=1, max=1000, help="At most so many.")] = 20,
+    limit: reading.Limit = 20,
     offset: reading.Offset = 0,
 ) -> Answer:
     """What imports, extractions and documents said again although a person had retired or corrected it.
@@ -39,9 +38,7 @@ def held(
         wide.add_row(plain(each["id"]), plain(each["owner"]), when, snippet(what, 80), before, snippet(why, 60))
         told = "  ".join((plain(each["id"]), plain(each["owner"]), when))
         narrow.append((words(told, "bold"), words(what), words(f"{before}  {plain(why)}")))
-    summary = f"{page['count']} of {page['total']}, as of position {page['position']}"
-    found = Group(Rows(wide, narrow), summary)
-    return Answer(page, found if page["results"] else f"nothing is {status}; {summary}")
+    return listed(page, Rows(wide, narrow), f"nothing is {status}")
 
 
 def release(session: Session, held_id: HeldId, reason: reading.Reason = None) -> Answer:

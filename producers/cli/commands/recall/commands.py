@@ -9,7 +9,7 @@ from rich.console import Group
 
 from producers.cli import reading
 from producers.cli.screen import counted, facts, plain, short_time, snippet, table, verbatim, words
-from producers.cli.session import KNOWLEDGE, Answer, Session, as_caller
+from producers.cli.session import KNOWLEDGE, Answer, Session, as_caller, listed
 
 if TYPE_CHECKING:
     from kledger.contract.words import RecallLayer
@@ -149,7 +149,7 @@ def goal(
 def goals(
     session: Session,
     owner: Annotated[str | None, typer.Option(help="Whose, such as agent:coder; else the caller's.")] = None,
-    limit: Annotated[int, typer.Option(min=1, max=1000, help="At most so many.")] = 20,
+    limit: reading.Limit = 20,
     offset: reading.Offset = 0,
 ) -> Answer:
     """List the caller's goals, the one that was focused last first; the operator's are those of all.
@@ -169,8 +169,7 @@ def goals(
             str(each["focuses"]),
             short_time(each["focused_at"]),
         )
-    summary = f"{page['count']} of {page['total']}, as of position {page['position']}"
-    return Answer(page, Group(rows, summary) if page["results"] else f"no goal to list; {summary}")
+    return listed(page, rows, "no goal to list")
 
 
 def prompt(
