@@ -97,7 +97,7 @@ class Admission:
                 f"this node serves its own machine alone, and was asked as {at!r}: use http://127.0.0.1 with its port"
             )
         if origins and _netloc(origins[0].decode("latin-1").lower()) != at:
-            raise NotOwner("a page of another site may not use this node: ask it from a program of your own")
+            raise _of_another_site()
 
 
 def _check_site(fetch: dict[bytes, list[bytes]], method: str, path: str) -> None:
@@ -110,7 +110,11 @@ def _check_site(fetch: dict[bytes, list[bytes]], method: str, path: str) -> None
         and all(fetch.get(name) == value for name, value in _NAVIGATION.items())
     ):
         return
-    raise NotOwner("a page of another site may not use this node: ask it from a program of your own")
+    raise _of_another_site()
+
+
+def _of_another_site() -> NotOwner:
+    return NotOwner("a page of another site may not use this node: ask it from a program of your own")
 
 
 def _netloc(origin: str) -> str | None:

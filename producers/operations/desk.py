@@ -190,14 +190,14 @@ async def folded(desk: Desk, entity: str, entity_id: str) -> int:
     return last
 
 
-async def position_as_of(desk: Desk, as_of: int | datetime, freshness: Freshness) -> int:
-    """The log position of a moment, once the view has reached it; 0 is before the first event.
+async def position_as_of(desk: Desk, as_of: int | datetime | None, freshness: Freshness) -> int | None:
+    """The log position of a moment, once the view has reached it; 0 is before the first event, None is now.
 
     Raises InvalidPayload for a position beyond the head or a time in the future, ViewBehind.
     """
     if isinstance(as_of, datetime):
         return await _position_at(desk, as_of, freshness)
-    if as_of > desk.view.position:
+    if as_of is not None and as_of > desk.view.position:
         await require_come(desk, as_of, "as_of")
         await desk.view.wait_for(as_of, freshness.wait)
     return as_of

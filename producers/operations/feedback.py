@@ -46,7 +46,7 @@ from producers.operations.knowledge.unknown import unknown
 from producers.operations.knowledge.unreadable import Referring, warnings
 from producers.operations.models import evolutions
 from producers.operations.models.processes import PATIENCE
-from producers.operations.outcomes import ATTEMPTS
+from producers.operations.outcomes import ATTEMPTS, others_write_to
 from producers.operations.publish import lifted, publish
 from producers.operations.reflection.asking import ask_after_verdicts
 from producers.operations.stated_before import random_id
@@ -171,7 +171,7 @@ async def _updated(
         if "revised" in left:
             _came_to_be(answer, *await came_to_be(desk, caller, lineage, item, appended))
         return answer, evolution_id if "evolution" in left else None
-    raise VersionConflict(f"others keep writing to {item_id}: try again", id=item_id)
+    raise others_write_to(item_id)
 
 
 async def _answer(

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from kledger.answers.parts import Saved
-from kledger.contract.errors import IllegalState
+from kledger.contract.errors import IllegalState, VersionConflict
 from kledger.contract.words import ResourceStatus
 from ledger.event import JsonObject
 from projections.fold_kit.page import Page
 
 ATTEMPTS = 6
 """How often a change is tried while others write to the same item."""
+
+
+def others_write_to(entity_id: str) -> VersionConflict:
+    """The error for a change that others came before in each of its attempts."""
+    return VersionConflict(f"others keep writing to {entity_id}: try again", id=entity_id)
 
 
 def as_saved(id: str, position: int, version: int, event_id: str, duplicate: bool) -> Saved:

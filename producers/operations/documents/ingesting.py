@@ -28,7 +28,7 @@ from producers.operations.documents.original import Original, original_of
 from producers.operations.documents.planning import Plan, plan, statements_of
 from producers.operations.documents.repeating import repeated
 from producers.operations.knowledge.holding import held_back
-from producers.operations.outcomes import ATTEMPTS
+from producers.operations.outcomes import ATTEMPTS, others_write_to
 from producers.operations.publish import event_id, mismatch, publish_judged, refuse_unkeepable
 from producers.operations.stated_before import earlier_event, possible_actors
 from producers.operations.stating import default_owner, not_owner, signed
@@ -96,7 +96,7 @@ async def ingest(
         answer = _answer(document_id, planned, now, own_id, appended, held)
         await ask_abstract(desk, document_id, answer["event_id"], planned.fact, [each.content for each in said])
         return answer
-    raise VersionConflict(f"others keep writing to {document_id}: try again", id=document_id)
+    raise others_write_to(document_id)
 
 
 def _fresh_id(retry: uuid.UUID | None) -> str:

@@ -14,7 +14,7 @@ from ledger.store.atomic_batch import MAX_MESSAGES
 from producers.operations.desk import Desk, folded, reach_head
 from producers.operations.documents.ingesting import document_now, unknown
 from producers.operations.documents.keeping import retire_original
-from producers.operations.outcomes import ATTEMPTS
+from producers.operations.outcomes import ATTEMPTS, others_write_to
 from producers.operations.publish import event_id, publish_judged, refuse_unkeepable
 from producers.operations.stated_before import earlier_event, request_fields
 from producers.operations.stating import not_owner
@@ -67,4 +67,4 @@ async def remove(
         kept = now.stated["resource_ids"]
         await retire_original(desk, lineage, document_id, now.owner, kept, WITH_ITS_DOCUMENT)
         return Moved(id=document_id, position=appended[0].position, event_id=own_id)
-    raise VersionConflict(f"others keep writing to {document_id}: try again", id=document_id)
+    raise others_write_to(document_id)

@@ -41,7 +41,7 @@ from producers.operations.knowledge.superseding import came_to_be, came_to_be_be
 from producers.operations.knowledge.unknown import unknown
 from producers.operations.knowledge.unreadable import Referring, warnings
 from producers.operations.knowledge.whose import acting_as, coordinator
-from producers.operations.outcomes import ATTEMPTS, as_saved
+from producers.operations.outcomes import ATTEMPTS, as_saved, others_write_to
 from producers.operations.publish import NAMESPACE, event_id, mismatch, publish, publish_judged
 from producers.operations.resources.together import keep_alone, refuse_others, together
 from producers.operations.stated_before import (
@@ -396,7 +396,7 @@ async def publish_change(
         except VersionConflict:
             continue
         return _moved(item_id, own_id, *await came_to_be(desk, caller, lineage, item, [appended]))
-    raise VersionConflict(f"others keep writing to {item_id}: try again", id=item_id)
+    raise others_write_to(item_id)
 
 
 def _moved(item_id: str, own_id: str, position: int, status: ItemStatus | None) -> Moved:

@@ -58,7 +58,7 @@ async def get(
             await reach(desk, freshness)
     else:
         await reach(desk, freshness)
-    then = None if as_of is None else await position_as_of(desk, as_of, freshness)
+    then = await position_as_of(desk, as_of, freshness)
 
     item = await desk.view.ask(feedback.judged_item, desk.org, caller, item_id, then)
     if item is None:
@@ -112,7 +112,7 @@ async def list_items(
         return ahead
     await reach(desk, freshness)
     await check_wanted(desk, wanted)
-    then = None if as_of is None else await position_as_of(desk, as_of, freshness)
+    then = await position_as_of(desk, as_of, freshness)
     position = desk.view.position if then is None else then
     moment = await moment_of(desk, as_of, then)
     return listed(await desk.view.ask(items, desk.org, caller, wanted, window, then, moment, sort), position)

@@ -13,7 +13,7 @@ from producers.access.principal import require_addressable
 from producers.operations.desk import Desk
 from producers.operations.knowledge.changes import owned_or_earlier, refuse_over
 from producers.operations.knowledge.superseding import came_to_be, came_to_be_before
-from producers.operations.outcomes import ATTEMPTS
+from producers.operations.outcomes import ATTEMPTS, others_write_to
 from producers.operations.publish import event_id, publish
 from projections.views.knowledge.versions import Version, version_made_at, version_of
 from projections.views.lineage.ask import StatedEvent
@@ -65,7 +65,7 @@ async def revert(
         except VersionConflict:
             continue
         return reverted(item.version + 1, *await came_to_be(desk, caller, lineage, item, [appended]))
-    raise VersionConflict(f"others keep writing to {item_id}: try again", id=item_id)
+    raise others_write_to(item_id)
 
 
 async def _earlier(desk: Desk, item_id: str, to_version: int) -> Version:

@@ -17,7 +17,7 @@ from producers.operations.judged import refuse_refused
 from producers.operations.knowledge.changes import latest, refuse_status
 from producers.operations.knowledge.superseding import Superseding, came_of, supersede
 from producers.operations.knowledge.whose import coordinator, shared_in, with_their_projects
-from producers.operations.outcomes import ATTEMPTS
+from producers.operations.outcomes import ATTEMPTS, others_write_to
 from producers.operations.publish import event_id, publish
 from producers.operations.stated_before import earlier_event
 from projections.views.knowledge import ask
@@ -94,7 +94,7 @@ async def _decide(
             continue
         await refuse_refused(desk, [each.position for each in appended])
         return _decided(item_id, decision, came, appended[-1].position, own_id)
-    raise VersionConflict(f"others keep writing to {item_id}: try again", id=item_id)
+    raise others_write_to(item_id)
 
 
 async def _decider(desk: Desk, caller: Caller, item: Standing) -> str:

@@ -16,7 +16,7 @@ from ledger.readers import judge_of, readers
 from producers.operations.desk import Desk
 from producers.operations.knowledge.changes import is_over, latest
 from producers.operations.memory.reading import unknown_memory
-from producers.operations.outcomes import ATTEMPTS
+from producers.operations.outcomes import ATTEMPTS, others_write_to
 from producers.operations.publish import event_id, lifted, publish
 from producers.operations.stated_before import events_of_key, past_actors, refuse_mismatch
 from projections.views.knowledge import memories as ask
@@ -74,7 +74,7 @@ async def confirm(
             continue
         layer: MemoryLayer = "semantic" if short else memory["layer"]
         return _confirmed(item_id, layer, short, appended[-1].position, confirmed_id)
-    raise VersionConflict(f"others keep writing to {item_id}: try again", id=item_id)
+    raise others_write_to(item_id)
 
 
 async def _confirmed_before(desk: Desk, caller: Caller, item_id: str, case: Case, retry: uuid.UUID) -> Confirmed | None:

@@ -33,7 +33,7 @@ async def get(
 ) -> JsonObject:
     """One memory. Raises UnknownKnowledge, Erased, InvalidPayload (as_of), ViewBehind."""
     await reach_recalls(desk, freshness)
-    then = None if as_of is None else await position_as_of(desk, as_of, freshness)
+    then = await position_as_of(desk, as_of, freshness)
     moment = await moment_of(desk, as_of, then)
     memory = await desk.view.ask(ask.memory, desk.org, caller, item_id, then, moment=moment)
     if memory is None:  # a coordinator reads what waits for them, without naming the project
@@ -65,7 +65,7 @@ async def timeline(
     """The memories visible to the caller, the latest first. Raises InvalidPayload (as_of), IllegalScope, ViewBehind."""
     await reach_recalls(desk, freshness)
     await require_types(desk, [*filter(None, [wanted.owner])])
-    then = None if as_of is None else await position_as_of(desk, as_of, freshness)
+    then = await position_as_of(desk, as_of, freshness)
     position = desk.view.position if then is None else then
     moment = await moment_of(desk, as_of, then)
     if wanted.status == "proposed":

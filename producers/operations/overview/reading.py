@@ -34,7 +34,7 @@ async def facets(
     """What the items have that a list with these filters has. Raises as list_items does."""
     await reach(desk, freshness)
     await check_wanted(desk, wanted)
-    then = None if as_of is None else await position_as_of(desk, as_of, freshness)
+    then = await position_as_of(desk, as_of, freshness)
     position = desk.view.position if then is None else then
     moment = await moment_of(desk, as_of, then)
     found = await desk.view.ask(ask_facets.facets, desk.org, caller, wanted, then, moment)

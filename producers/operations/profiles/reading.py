@@ -57,7 +57,7 @@ async def both(
     """Both memories of the user, now or as of a moment. Raises InvalidPayload (no user named; as_of), ViewBehind."""
     owner = owner_of(caller)
     await reach(desk, freshness)
-    then = None if as_of is None else await position_as_of(desk, as_of, freshness)
+    then = await position_as_of(desk, as_of, freshness)
     position = desk.view.position if then is None else then
     profiles = await desk.view.ask(ask.profiles, desk.org, owner, then)
     begun = frozenset(memory_type for memory_type in MEMORY_TYPES if memory_type in profiles)

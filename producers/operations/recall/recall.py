@@ -63,7 +63,7 @@ async def recall(
         desk, caller, lineage, asked, as_of=as_of, floor=floor, language=language, freshness=freshness
     )
     session = await _session(desk, caller, asked, as_of, freshness)
-    then = None if as_of is None else await position_as_of(desk, as_of, freshness)
+    then = await position_as_of(desk, as_of, freshness)
     now = await moment_of(desk, as_of, then)
     ranked = [_ranked(item, intent, target, now) for item in found["results"] if not session.holds(item)]
     ranked += _working(session, asked, intent, floor if asked.min_match is None else asked.min_match)

@@ -83,7 +83,7 @@ async def search(
     desk.tally.searched_at = time.monotonic()
     await reach(desk, freshness)
     await freshness.reach_vectors(desk.searcher)
-    then = None if as_of is None else await position_as_of(desk, as_of, freshness)
+    then = await position_as_of(desk, as_of, freshness)
     # Read before the queries: each part has at least this position, and the answer has the least of them.
     reached = desk.view.position if paths == "recency" else min(desk.view.position, desk.searcher.position)
     position = reached if then is None else min(reached, then)

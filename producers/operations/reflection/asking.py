@@ -80,14 +80,23 @@ async def _ask(desk: Desk, actor: str, agent: str | None, verdicts: Sequence[New
         agent_id=agent,
     )
     own_id = named_id(_NAMESPACE, "\n".join((desk.org, first.id, verdicts[-1].id)))
-    name = f"extraction-{uuid.UUID(own_id).hex[:16]}"
     lineage = Lineage(first.lineage.trace_id, first.lineage.message_id, causation_id=first.id)
+    try:
+        await ask_once(desk, fact, actor, lineage, own_id)
+    except LedgerError as error:
+        log.warning("extraction is not asked after a verdict", code=error.code)
+
+
+async def ask_once(desk: Desk, fact: ExtractionRequested, actor: str, lineage: Lineage, own_id: str) -> None:
+    """Ask extraction under an id that follows from what it is about: asked before, it is not asked again.
+
+    Raises BrokerUnavailable, PayloadTooLarge, SubjectForgotten, …
+    """
+    name = f"extraction-{uuid.UUID(own_id).hex[:16]}"
     try:
         await publish(desk.ledger, desk.tally, [NewEvent(fact, name, actor, desk.org, lineage, id=own_id, expects=0)])
     except VersionConflict:
         log.debug("extraction was asked before", extraction=name)
-    except LedgerError as error:
-        log.warning("extraction is not asked after a verdict", code=error.code)
 
 
 def _teaches(event: NewEvent) -> bool:

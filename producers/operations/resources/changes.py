@@ -16,7 +16,7 @@ from ledger.events.resource import ResourceRestored, ResourceRetired, ResourceSe
 from ledger.privacy.secure_body import key_name
 from ledger.privacy.vault import Tombstone
 from producers.operations.desk import Desk
-from producers.operations.outcomes import ATTEMPTS, as_saved, refuse_status
+from producers.operations.outcomes import ATTEMPTS, as_saved, others_write_to, refuse_status
 from producers.operations.publish import event_id, mismatch, publish
 from producers.operations.resources.stating import (
     addressed,
@@ -77,7 +77,7 @@ async def save(
                 return before
         version = 1 if standing is None else standing.version + 1
         return as_saved(payload.id, appended.position, version, own_id, appended.duplicate)
-    raise VersionConflict(f"others keep writing to {payload.id}: try again", id=payload.id)
+    raise others_write_to(payload.id)
 
 
 async def _appended_save(desk: Desk, actors: Collection[str], own_id: str) -> Saved | None:
@@ -157,7 +157,7 @@ async def _publish_as_owner(
         except VersionConflict:
             continue
         return Moved(id=resource_id, position=appended.position, event_id=own_id)
-    raise VersionConflict(f"others keep writing to {resource_id}: try again", id=resource_id)
+    raise others_write_to(resource_id)
 
 
 _BECOMES: dict[type[Fact], ResourceStatus] = {ResourceRetired: "retired", ResourceRestored: "active"}

@@ -45,7 +45,7 @@ async def get(
     Raises UnknownResource, Erased, InvalidPayload (as_of), ViewBehind.
     """
     await reach(desk, freshness)
-    then = None if as_of is None else await position_as_of(desk, as_of, freshness)
+    then = await position_as_of(desk, as_of, freshness)
     row = await desk.view.ask(ask.resource, desk.org, caller, resource_id, then)
     if row is None:
         if then is not None and (versions := await desk.view.ask(ask.versions, desk.org, caller, resource_id)):
@@ -101,7 +101,7 @@ async def list_resources(
     Raises InvalidPayload (as_of), ViewBehind.
     """
     await reach(desk, freshness)
-    then = None if as_of is None else await position_as_of(desk, as_of, freshness)
+    then = await position_as_of(desk, as_of, freshness)
     position = desk.view.position if then is None else then
     page = await desk.view.ask(
         ask.resources, desk.org, caller, window, content_type=content_type, status=status, as_of=then

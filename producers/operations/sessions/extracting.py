@@ -15,9 +15,9 @@ from dataclasses import replace
 import structlog
 
 from kledger.contract.bounds import is_blank
-from kledger.contract.errors import LedgerError, VersionConflict
+from kledger.contract.errors import LedgerError
 from kledger.contract.words import ExtractionKind
-from ledger.event import JsonObject, Lineage, NewEvent
+from ledger.event import JsonObject, Lineage
 from ledger.events.extraction import ExtractionRequested
 from ledger.named_ids import named_id
 from ledger.sessions.context import Context
@@ -26,8 +26,7 @@ from ledger.sessions.subjects import SessionKey
 from ledger.sessions.words import Message
 from producers.operations.available_models import is_set
 from producers.operations.desk import Desk
-from producers.operations.publish import publish
-from producers.operations.reflection.asking import reflects_on
+from producers.operations.reflection.asking import ask_once, reflects_on
 from producers.operations.sessions.whose import store_of
 
 log = structlog.get_logger(__name__)
@@ -128,12 +127,6 @@ async def _ask(desk: Desk, key: SessionKey, head: Head, spoken: Sequence[Message
         agent_id=head.agent,
     )
     own_id = named_id(_NAMESPACE, "\n".join((key.name, str(head.opened), ids[0], ids[-1])))
-    name = f"extraction-{uuid.UUID(own_id).hex[:16]}"
     traces = {each.trace_id for each in spoken}  # of several, what is found in a message names that message's
     lineage = Lineage(trace_id=traces.pop() if len(traces) == 1 else None, message_id=ids[-1])
-    try:
-        await publish(
-            desk.ledger, desk.tally, [NewEvent(fact, name, key.owner, desk.org, lineage, id=own_id, expects=0)]
-        )
-    except VersionConflict:  # it was asked before
-        log.debug("extraction was asked before", extraction=name)
+    await ask_once(desk, fact, key.owner, lineage, own_id)

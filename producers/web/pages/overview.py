@@ -12,6 +12,7 @@ from kledger.contract.errors import LedgerError
 from producers.web.addresses import HOME
 from producers.web.figures.days import bars, spans
 from producers.web.rendering import page
+from producers.web.rights import coordinates
 from producers.web.site import Page, Site
 from producers.web.visit import Visit
 
@@ -31,6 +32,7 @@ class Cost:
 async def overview(_: Site, visit: Visit) -> Response:
     """The page."""
     days = visit.one_of("days", RANGES, "30")
+    project = visit.session.caller.project
     found, status, cost, conflicts = await asyncio.gather(
         visit.ledger.overview(days=int(days)), _status(visit), _cost(visit), visit.ledger.conflicts(limit=1)
     )
@@ -42,7 +44,7 @@ async def overview(_: Site, visit: Visit) -> Response:
         status=status,
         cost=cost,
         conflicts=conflicts["total"],
-        decides=visit.session.operator or await _coordinates(visit),
+        decides=visit.session.operator or (project is not None and await coordinates(visit, project)),
         days=days,
         ranges=RANGES,
         shown=shown,
@@ -53,19 +55,6 @@ async def overview(_: Site, visit: Visit) -> Response:
             ("Never recalled", found["never_recalled_items"], f"{HOME}/knowledge?concern=never_recalled&sort=oldest"),
         ),
     )
-
-
-async def _coordinates(visit: Visit) -> bool:
-    """Whether the person is a coordinator of their project."""
-    project = visit.session.caller.project
-    if project is None:
-        return False
-    try:
-        members = (await visit.ledger.project_members(project))["members"]
-    except LedgerError:  # no member of it
-        return False
-    who = set(visit.session.caller.reading_as())
-    return any("coordinator" in one["roles"] and one["member"] in who for one in members)
 
 
 async def _status(visit: Visit) -> NodeStatus | None:

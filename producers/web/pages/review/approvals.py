@@ -11,11 +11,12 @@ from starlette.responses import Response
 
 from kledger.answers.knowledge import WholeItem
 from kledger.answers.memory import Memory
-from kledger.contract.errors import InvalidPayload, LedgerError
+from kledger.contract.errors import InvalidPayload
 from kledger.contract.projects import projects_among
 from producers.web.differences import Part, beside, differences
 from producers.web.pages.review.items import items_of, titles_of
 from producers.web.pages.review.tab import REVIEW, Tab, decided, offset, reason
+from producers.web.rights import coordinates
 from producers.web.site import Site, change
 from producers.web.visit import Visit
 
@@ -66,17 +67,8 @@ def _row(memory: Memory, before: WholeItem | None, projects: list[str], mine: bo
 async def _not_coordinated(visit: Visit, projects: Iterable[str]) -> set[str]:
     """Those of these projects that the person is known not to coordinate."""
     asked = sorted(projects)[:_MOST_PROJECTS]
-    does = await asyncio.gather(*(_coordinates(visit, each) for each in asked))
+    does = await asyncio.gather(*(coordinates(visit, each) for each in asked))
     return {each for each, coordinated in zip(asked, does, strict=True) if not coordinated}
-
-
-async def _coordinates(visit: Visit, project: str) -> bool:
-    try:
-        members = (await visit.ledger.project_members(project))["members"]
-    except LedgerError:  # no member of it
-        return False
-    who = set(visit.session.caller.reading_as())
-    return any("coordinator" in one["roles"] and one["member"] in who for one in members)
 
 
 async def decide(_: Site, visit: Visit) -> Response:
