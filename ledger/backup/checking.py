@@ -18,10 +18,11 @@ from ledger.backup.manifest import Manifest, Segment, load
 from ledger.backup.place import Place, Where, place_of
 from ledger.backup.sessions import check_sessions
 from ledger.backup.witnesses import extend_past
-from ledger.backup.writing import Progress, damaged, silent
+from ledger.backup.writing import damaged
 from ledger.event import JsonObject
 from ledger.integrity.chain import Chain, chain_head, leaf_hashes
 from ledger.integrity.signing_keys import VerifyingKey
+from ledger.progress import Progress, silent
 
 
 @dataclass(frozen=True, slots=True)

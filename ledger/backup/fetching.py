@@ -16,7 +16,8 @@ from ledger.backup.manifest import load, save
 from ledger.backup.opening import opened
 from ledger.backup.place import BESIDE, EVENTS, Directory, Place
 from ledger.backup.sessions import WORDS
-from ledger.backup.writing import Progress, damaged, silent
+from ledger.backup.writing import damaged
+from ledger.progress import Progress, silent
 
 FETCHED = "fetched-backup"
 """Where it is in the data directory that it is restored into, until the restore is done."""

@@ -14,8 +14,9 @@ from ledger.backup.witnesses import SignedLog
 from ledger.backup.writing import BackedUp, back_up
 from ledger.broker.access import BrokerAccess
 from ledger.broker.connection import BrokerConnection
-from ledger.broker.subprocess_job import Progress, access_read, access_told, in_own_process, run_child
+from ledger.broker.subprocess_job import access_read, access_told, in_own_process, run_child
 from ledger.event import JsonObject
+from ledger.progress import Progress
 from ledger.store.jetstream import JetStreamLedger
 
 

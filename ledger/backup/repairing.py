@@ -21,11 +21,12 @@ from ledger.backup.keys import BroughtBack, bring_back_keys
 from ledger.backup.manifest import Manifest, save, writing_to
 from ledger.backup.restoring import Restored, restore
 from ledger.backup.witnesses import SignedLog, Witness
-from ledger.backup.writing import BackupWriter, Progress, silent
+from ledger.backup.writing import BackupWriter
 from ledger.broker.access import LEDGER_STREAM, BrokerAccess
 from ledger.broker.connection import BrokerConnection
 from ledger.event import JsonObject
 from ledger.integrity.chain import leaf_hashes
+from ledger.progress import Progress, silent
 from ledger.runtime.whole_file import check_directory_place
 from ledger.sessions.jetstream import JetStreamSessions, ensure_sessions_stream
 from ledger.store.gap_tolerant_read import Missing, read_what_is_there

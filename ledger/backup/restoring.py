@@ -25,7 +25,6 @@ from ledger.backup.put_back import put_back
 from ledger.backup.reading_ahead import ahead
 from ledger.backup.sending import Republication, Sender, republications
 from ledger.backup.sessions import restore_sessions
-from ledger.backup.writing import Progress, silent
 from ledger.broker.access import LEDGER_STREAM, BrokerAccess
 from ledger.broker.connection import BrokerConnection
 from ledger.broker.error_codes import NO_STREAM
@@ -33,6 +32,7 @@ from ledger.broker.restored import RESTORED_TO, RESTORING
 from ledger.broker.stream_setup import check_settings, created, created_anew, stream_config
 from ledger.event import JsonObject, StoredEvent
 from ledger.integrity.signing_keys import VerifyingKey
+from ledger.progress import Progress, silent
 from ledger.store.reader import read_stream
 from ledger.wire.publication import error_code, error_of
 

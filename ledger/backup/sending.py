@@ -164,11 +164,14 @@ class Sender:
                     return
                 if code not in PASSING | WRONG_LAST_SEQUENCE:
                     raise error_of(answer, f"a batch of {len(batch)} events")
-                trouble = BrokerUnavailable(f"the broker does not take what follows position {self.position}: retry")
+                trouble = self._not_taken()
             except BrokerUnavailable as error:
                 trouble = error
             await self._refresh_position(trouble, deadline)
             batch = [one for one in batch if one.event.position > self.position]
+
+    def _not_taken(self) -> BrokerUnavailable:
+        return BrokerUnavailable(f"the broker does not take what follows position {self.position}: retry")
 
     async def _send_single(self, one: Republication) -> None:
         loop = asyncio.get_running_loop()
@@ -194,7 +197,7 @@ class Sender:
                     return
                 if code not in PASSING | WRONG_LAST_SEQUENCE:
                     raise error_of(answer, f"the event at position {one.event.position}")
-                trouble = BrokerUnavailable(f"the broker does not take what follows position {self.position}: retry")
+                trouble = self._not_taken()
             except BrokerUnavailable as error:
                 trouble = error
             await self._refresh_position(trouble, deadline)

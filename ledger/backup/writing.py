@@ -23,20 +23,13 @@ from ledger.backup.place import EVENTS, KEYS, Place, Where, place_of
 from ledger.backup.witnesses import SignedLog, Witness, extend_past
 from ledger.event import StoredEvent
 from ledger.integrity.chain import leaf_hash, leaf_hashes
+from ledger.progress import Progress, silent
 from ledger.stream import Ledger, event_at
 
 _READ_EVENTS = 1_000
 
-Progress = Callable[[int, int, float], None]
-"""Called with the position, the last position and events per second."""
-
-
 KeepKeys = Callable[[Place], Awaitable[None]]
 """Keeps what the events of persons are read with."""
-
-
-def silent(_done: int, _total: int, _rate: float) -> None:
-    """A progress callback that does nothing."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,7 @@ import orjson
 from kledger.contract.errors import LedgerError, ServiceFailed
 from ledger.broker.access import BrokerAccess, Role
 from ledger.event import JsonObject
+from ledger.progress import Progress
 from ledger.runtime import numpy_threads
 from ledger.runtime.gc_tuning import collect_seldom
 from ledger.runtime.logs import log_to_stderr
@@ -34,8 +35,6 @@ _MALLOC = {"MALLOC_MMAP_THRESHOLD_": str(1024 * 1024)}
 # reading does. Arrow falls back, and says so, where it was built without.
 _ARROW = {"ARROW_DEFAULT_MEMORY_POOL": "jemalloc"} if sys.platform == "linux" else {}
 
-Progress = Callable[[int, int, float], None]
-"""Called with the number done, the total, and the rate per second."""
 Work = Callable[[JsonObject, Progress], Awaitable[JsonObject]]
 """What a child does with its order; returns the result."""
 

@@ -9,16 +9,15 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from ledger.event import JsonObject
 from ledger.integrity.audit_evidence import Evidence, Finding, Segment, segments, split
 from ledger.integrity.chain import HASH_BYTES, chain_head, leaf_hashes
+from ledger.progress import Progress, silent
 from ledger.store.gap_tolerant_read import Missing, read_what_is_there
 from ledger.stream import Ledger
-
-Progress = Callable[[int, int, float], None]
 
 NOTHING_THERE = bytes(HASH_BYTES)
 """Placeholder for the leaf of a missing event; no event has this leaf."""
@@ -55,7 +54,7 @@ class Report:
         }
 
 
-async def audit(ledger: Ledger, evidence: Evidence, progress: Progress = lambda _done, _total, _rate: None) -> Report:
+async def audit(ledger: Ledger, evidence: Evidence, progress: Progress = silent) -> Report:
     """Read the whole log and compare. `progress` gets position, head and events a second.
 
     Raises BrokerUnavailable.

@@ -92,10 +92,10 @@ def lost_by_vault(job: str, keys: object) -> Found:
     return Found(job, "keys", f"the vault has lost keys of persons that a backup has: {keys} of them", MENDS_KEYS)
 
 
-def missing_from_vault(job: str, records: int) -> Found:
-    """Records that the vault had when they were last counted, and has no more."""
+def missing_from_vault(records: int) -> Found:
+    """Records that the vault had when they were last counted, and has no more, as a start finds them."""
     mend = f"{MENDS_KEYS}. Do so before anybody says more: who does gets another key"
-    return Found(job, "vault", f"the vault has lost {records:,} of its records, which hold keys of persons", mend)
+    return Found("start", "vault", f"the vault has lost {records:,} of its records, which hold keys of persons", mend)
 
 
 def missing_from_log(job: str, first: object, last: object) -> Found:

@@ -47,13 +47,13 @@ class LeafFile:
         """The leaves of positions `first` to `last`, as far as the file has them."""
         return [leaf for chunk in self.chunks(first, last) for leaf in chunk]
 
-    def chunks(self, first: int, last: int, size: int = CHUNK) -> Iterator[list[bytes]]:
-        """The leaves of positions `first` to `last` in lists of up to `size`, as far as the file has them."""
+    def chunks(self, first: int, last: int) -> Iterator[list[bytes]]:
+        """The leaves of positions `first` to `last` in lists of up to CHUNK, as far as the file has them."""
         last = min(last, self.count)
         if first > last:
             return
         with self.path.open("rb") as file:
             file.seek((first - 1) * HASH_BYTES)
-            for at in range(first, last + 1, size):
-                data = file.read(min(size, last + 1 - at) * HASH_BYTES)
+            for at in range(first, last + 1, CHUNK):
+                data = file.read(min(CHUNK, last + 1 - at) * HASH_BYTES)
                 yield [data[start : start + HASH_BYTES] for start in range(0, len(data), HASH_BYTES)]

@@ -18,7 +18,6 @@ from pathlib import Path
 import structlog
 
 from kledger.contract.errors import IllegalState, LedgerError, ServiceFailed, UnknownReference
-from ledger.broker.subprocess_job import Progress
 from ledger.event import JsonObject, NewEvent
 from ledger.events.subject import SubjectForgotten
 from ledger.named_ids import named_id
@@ -27,6 +26,7 @@ from ledger.privacy.personal import is_person
 from ledger.privacy.secure_body import key_name
 from ledger.privacy.vault import Tombstone
 from ledger.privacy.vault_jetstream import JetStreamVault
+from ledger.progress import Progress, silent
 from ledger.sessions.store import SessionStore
 from ledger.wire.seal_mac import Unsworn
 from producers.node.rebuilds import Rebuilds
@@ -185,7 +185,7 @@ class Eraser:
                 files = ", ".join(self.receipts.unreadable)
                 raise ServiceFailed(f"{files} cannot be read: forget the person again, and remove the file")
 
-    async def _carry_out(self, order: Order, progress: Progress = lambda _done, _total, _rate: None) -> JsonObject:
+    async def _carry_out(self, order: Order, progress: Progress = silent) -> JsonObject:
         view = self.rebuilds.view
         async with self.sealing.holding.held_back(order.subject):
             order = await self._listed(order)
@@ -272,7 +272,7 @@ class Eraser:
         await self.rebuilds.view.wait_for(position, _FOLDED_WITHIN_SECONDS)
         return position
 
-    async def _renew_view(self, progress: Callable[[int, int, float], None]) -> Path:
+    async def _renew_view(self, progress: Progress) -> Path:
         """Fold the whole log into a fresh file, and remove the old one."""
         rebuilds = self.rebuilds
         old = rebuilds.view.instance

@@ -15,7 +15,6 @@ import orjson
 import structlog
 
 from kledger.contract.errors import BrokerUnavailable, ChainContradicted, LedgerError, NotCertified, UnknownKnowledge
-from ledger.broker.subprocess_job import Progress
 from ledger.event import JsonObject, StoredEvent
 from ledger.installed import PRODUCT, version
 from ledger.integrity.audit import audit
@@ -29,6 +28,7 @@ from ledger.integrity.notary import Notary
 from ledger.integrity.notary_start import NotaryFiles
 from ledger.integrity.proof import make_proof
 from ledger.integrity.signing_keys import SigningKeys, public_keys
+from ledger.progress import Progress
 from ledger.store.jetstream import JetStreamLedger
 from ledger.stream import Ledger, event_at
 from projections.engine.schema_version import SCHEMA_VERSION

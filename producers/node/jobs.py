@@ -17,8 +17,8 @@ import structlog
 
 from kledger.contract.errors import LedgerError, NodeUnreachable, ServiceFailed, UnknownReference
 from kledger.contract.words import JobKind
-from ledger.broker.subprocess_job import Progress
 from ledger.event import JsonObject
+from ledger.progress import Progress
 from ledger.runtime.no_room import no_room
 from producers.operations.ports import Job
 

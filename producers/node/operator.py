@@ -18,9 +18,9 @@ from kledger.contract.errors import (
 )
 from kledger.contract.words import StartableJob
 from ledger.backup.address import StoreAddress, is_in_store
-from ledger.broker.subprocess_job import Progress
 from ledger.event import JsonObject
 from ledger.integrity.found import found_in_backup, lost_by_vault, missing_from_log
+from ledger.progress import Progress
 from ledger.runtime.whole_file import check_directory_place, check_place
 from producers.access.book import TokenBook
 from producers.node.eraser import Eraser

@@ -10,8 +10,8 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 
 from kledger.contract.errors import UnknownReference
-from ledger.broker.subprocess_job import Progress
 from ledger.event import JsonObject
+from ledger.progress import Progress
 from ledger.store.parked import ParkedEvents
 from producers.node.jobs import Jobs
 from producers.node.rebuilds import Rebuilds

@@ -12,9 +12,9 @@ from pathlib import Path
 
 from kledger.contract.errors import LedgerError, LogGap, LogReplaced, ServiceFailed
 from ledger.broker.access import BrokerAccess
-from ledger.broker.subprocess_job import Progress
 from ledger.event import JsonObject
 from ledger.integrity.found import Found
+from ledger.progress import Progress
 from ledger.runtime.whole_file import in_place
 from ledger.store.jetstream import JetStreamLedger
 from ledger.store.parked import Parked, ParkedEvents

@@ -53,10 +53,9 @@ class QuackAddress:
         host = f"[{self.host}]" if ":" in self.host else self.host
         return f"quack:{host}:{self.port}"
 
-    def attach_statement(self, alias: str = "kl") -> str:
+    def attach_statement(self) -> str:
         """The statement an analyst runs in their own DuckDB, after `INSTALL quack; LOAD quack`."""
-        name = '"' + alias.replace('"', '""') + '"' if not alias.isidentifier() else alias
-        return f"ATTACH {_literal(self.uri)} AS {name} (TOKEN {_literal(self.token)})"
+        return f"ATTACH {_literal(self.uri)} AS kl (TOKEN {_literal(self.token)})"
 
 
 def load_extensions(connection: duckdb.DuckDBPyConnection) -> None:

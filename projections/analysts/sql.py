@@ -41,7 +41,6 @@ def answer_to(connection: duckdb.DuckDBPyConnection, statement: str) -> JsonObje
 def sql_read_only(
     connection: duckdb.DuckDBPyConnection,
     statement: str,
-    parameters: list[object] | dict[str, object] | None = None,
     *,
     timeout_seconds: float = 30.0,
     row_limit: int = 100_000,
@@ -70,14 +69,14 @@ def sql_read_only(
         cursor.execute("BEGIN TRANSACTION READ ONLY")
         clock.start()
         with watched(lambda: interrupt(too_large), analyst_limits().memory):
-            cursor.execute(statement, parameters)
+            cursor.execute(statement)
             columns = [(str(name), str(kind)) for name, kind, *_ in cursor.description or ()]
             if any(_ONLY_AS_TEXT.search(kind) for _, kind in columns):
-                told = cursor.sql(statement, params=parameters).project(_told(columns))
+                told = cursor.sql(statement).project(_told(columns))
                 return _rows(told.to_arrow_reader(_BATCH), row_limit, byte_limit)
             return _rows(cursor.to_arrow_reader(_BATCH), row_limit, byte_limit)
     except RuntimeError as error:  # the binding raises this only for a lone surrogate
-        raise IllegalQuery("the statement or a parameter is not Unicode text") from error
+        raise IllegalQuery("the statement is not Unicode text") from error
     except UnicodeDecodeError as error:  # DuckDB cuts a text in its message within a character
         raise IllegalQuery(_UNREADABLE) from error
     except (duckdb.Error, OSError, MemoryError) as error:

@@ -10,9 +10,10 @@ from pathlib import Path
 from kledger.contract.errors import ServiceFailed
 from ledger.archive.manifest import NotBelieved
 from ledger.broker.access import BrokerAccess
-from ledger.broker.subprocess_job import Progress, access_read, access_told, in_own_process, run_child
+from ledger.broker.subprocess_job import access_read, access_told, in_own_process, run_child
 from ledger.event import JsonObject
 from ledger.privacy.vault_keyring import keyring_of
+from ledger.progress import Progress, silent
 from ledger.store.jetstream import JetStreamLedger
 from projections.archive.writing import Written, write_due
 
@@ -33,7 +34,7 @@ async def write_in_own_process(
         "size": size,
         "master": master.hex(),
     }
-    written = await in_own_process("projections.archive.process", order, lambda _done, _total, _rate: None)
+    written = await in_own_process("projections.archive.process", order, silent)
     return Written(**written)
 
 

@@ -22,11 +22,12 @@ from ledger.backup.as_log import BackupLog
 from ledger.backup.keys import Records, by_name, kept_keys, names_nobody, vault_holds
 from ledger.backup.manifest import Manifest, load
 from ledger.broker.access import BrokerAccess
-from ledger.broker.subprocess_job import Progress, in_own_process, run_child
+from ledger.broker.subprocess_job import in_own_process, run_child
 from ledger.event import JsonObject
 from ledger.privacy.keyring import Keyring
 from ledger.privacy.master_key import kept_master_key
 from ledger.privacy.vault_records import KeptRecords
+from ledger.progress import Progress, silent
 from projections.live.files import discard, make_live, unnamed_file
 from projections.live.rebuild import folded_into
 
@@ -42,7 +43,7 @@ class ViewsOfBackup:
     path: Path
     folding: asyncio.Task[JsonObject] | NotFolded
     records: Records = field(default_factory=dict)
-    progress: Progress = lambda _done, _total, _rate: None
+    progress: Progress = silent
 
     async def put_in_place(self, access: BrokerAccess, manifest: Manifest, progress: Progress) -> None:
         """Make them the live views of the data directory, whose stream was restored from this backup.

@@ -22,10 +22,11 @@ import uvloop
 from kledger.contract.errors import InvalidPayload
 from ledger.archive.segments import Segment
 from ledger.broker.access import BrokerAccess
-from ledger.broker.subprocess_job import Progress, access_read, access_told, in_own_process, run_child
+from ledger.broker.subprocess_job import access_read, access_told, in_own_process, run_child
 from ledger.event import JsonObject
 from ledger.privacy.keyring import Keyring
 from ledger.privacy.vault_keyring import keyring_of
+from ledger.progress import Progress, silent
 from ledger.store.jetstream import JetStreamLedger
 from ledger.store.parked import NONE_PARKED, Parked, read_told
 from ledger.store.parked import as_json as decisions_as_json
@@ -68,7 +69,7 @@ async def rebuild_into(
     ledger: Ledger,
     path: Path,
     to: int | None = None,
-    progress: Progress = lambda _done, _total, _rate: None,
+    progress: Progress = silent,
     parked: Parked = NONE_PARKED,
     *,
     keyring: Keyring | None = None,
@@ -197,7 +198,7 @@ async def rebuild_in_own_process(
     access: BrokerAccess,
     path: Path,
     to: int | None,
-    progress: Progress = lambda _done, _total, _rate: None,
+    progress: Progress = silent,
     parked: Parked = NONE_PARKED,
     *,
     master: bytes = b"",

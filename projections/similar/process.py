@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict
 
-from ledger.broker.subprocess_job import Progress, in_own_process, run_child
+from ledger.broker.subprocess_job import in_own_process, run_child
 from ledger.event import JsonObject
+from ledger.progress import Progress, silent
 from projections.similar.groups import Found, Group, Item, Member, similar
 
 
@@ -19,7 +20,7 @@ def grouped(bodies: Sequence[Sequence[Item]], threshold: float) -> Found:
 async def grouped_in_own_process(bodies: Sequence[Sequence[Item]], threshold: float) -> Found:
     """The same in a subprocess. Cancelling ends it."""
     order = {"bodies": [[asdict(item) for item in body] for body in bodies], "threshold": threshold}
-    result = await in_own_process("projections.similar.process", order, lambda _done, _total, _rate: None)
+    result = await in_own_process("projections.similar.process", order, silent)
     groups = (Group(group["survivor"], tuple(Member(**each) for each in group["merged"])) for group in result["groups"])
     return Found(result["candidates"], tuple(groups))
 

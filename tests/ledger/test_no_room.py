@@ -15,8 +15,9 @@ from unittest.mock import MagicMock
 import duckdb
 import pytest
 
-from ledger.broker.subprocess_job import Progress, carry_out
+from ledger.broker.subprocess_job import carry_out
 from ledger.event import JsonObject
+from ledger.progress import Progress
 from ledger.runtime.no_room import no_room
 from producers.node.jobs import run_job
 from producers.operations.ports import Job

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from ledger.broker.subprocess_job import Progress, run_child
+from ledger.broker.subprocess_job import run_child
 from ledger.event import JsonObject
+from ledger.progress import Progress
 from tests.processes.noise import make_noise
 
 

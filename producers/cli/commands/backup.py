@@ -33,6 +33,7 @@ if TYPE_CHECKING:  # their imports take a good part of the time of `kledger --he
     from ledger.event import JsonObject
     from ledger.integrity.found import Part
     from ledger.integrity.signing_keys import VerifyingKey
+    from ledger.progress import Progress
 
 T = TypeVar("T")
 _TOKENS = (
@@ -328,7 +329,7 @@ def _vault_mended(data: Path | None, records: int) -> int:
         return 0
     files = NotaryFiles.of(data)
     if lost := brought_back(files.keys, records):
-        remember(files, missing_from_vault("start", lost))
+        remember(files, missing_from_vault(lost))
     else:
         _is_intact(data, "vault")
     return lost
@@ -362,7 +363,7 @@ def _key(option: str | None) -> VerifyingKey | None:
         ) from error
 
 
-def _moving(shown: Bar) -> Callable[[int, int, float], None]:
+def _moving(shown: Bar) -> Progress:
     """A progress callback that moves the bar."""
     return lambda done, total, rate: shown.moved(done, total, rate or None)
 

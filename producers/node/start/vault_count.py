@@ -21,7 +21,7 @@ async def count_records(vault: JetStreamVault, integrity: Integrity, stack: Asyn
     keys = integrity.notary.files.keys
     known = found_records(keys, vault.found)
     if known.lost:
-        integrity.note("vault", missing_from_vault("start", known.lost))
+        integrity.note("vault", missing_from_vault(known.lost))
     with contextlib.suppress(OSError):  # then the count before stays
         keep_known(keys, known)
     stack.push_async_callback(_keep, vault, keys, known.lost)

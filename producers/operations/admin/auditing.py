@@ -14,10 +14,11 @@ from kledger.contract.errors import DataDirectoryInUse, InvalidPayload, NodeMisc
 from ledger.broker.access import BrokerAccess
 from ledger.broker.server import EmbeddedServer
 from ledger.broker.server_config import HOST, ServerFiles, keep_passwords
-from ledger.integrity.audit import Progress, Report, audit
+from ledger.integrity.audit import Report, audit
 from ledger.integrity.audit_evidence import gather
 from ledger.integrity.notary_start import NotaryFiles
 from ledger.integrity.signing_keys import VerifyingKey
+from ledger.progress import Progress
 from ledger.store.jetstream import JetStreamLedger
 
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from collections.abc import Callable
 from itertools import groupby
 from typing import Protocol
 
@@ -42,10 +41,9 @@ class Moves(Protocol):
 class Followers:
     """Every open stream of a node's pages."""
 
-    def __init__(self, view: Moves, sessions: Sessions, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, view: Moves, sessions: Sessions) -> None:
         self._view = view
         self._sessions = sessions
-        self._clock = clock
         self._open: list[Follower] = []
         self._looking: asyncio.Task[None] | None = None
         self._closed = False
@@ -60,7 +58,7 @@ class Followers:
                 f"{min(len(own), MOST_OF_ONE)} pages of yours are told already what changes: close one of them",
                 retry_after=STAYS_EVERY,
             )
-        now = self._clock()
+        now = time.monotonic()
         follower = Follower(session, after, began=now, said=now)
         self._open.append(follower)
         if self._looking is None or self._looking.done():
@@ -88,7 +86,7 @@ class Followers:
 
     async def _once(self) -> None:
         """One look for everybody."""
-        now, moved = self._clock(), self._view.items_position
+        now, moved = time.monotonic(), self._view.items_position
         for each in self._open:
             if not self._sessions.lasts(each.session):
                 each.end(ENDED)

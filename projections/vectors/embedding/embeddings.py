@@ -41,12 +41,10 @@ class Embedder(Protocol):
 class HashedEmbedder:
     """Hashed character n-grams: free and deterministic (see `hashed.py`)."""
 
+    model = MODEL
+    dimensions = DIMENSIONS
     vector_weight = HASHED_VECTOR_WEIGHT
     batch_size = 256
-
-    def __init__(self, dimensions: int = DIMENSIONS) -> None:
-        self.model = MODEL
-        self.dimensions = dimensions
 
     async def embed(self, texts: Sequence[str]) -> Vectors:
         """See `Embedder.embed`; never fails."""
@@ -54,11 +52,11 @@ class HashedEmbedder:
 
     def vectors(self, texts: Sequence[str]) -> Vectors:
         """The same, synchronously."""
-        return hashed_vectors(texts, self.dimensions)
+        return hashed_vectors(texts)
 
     def query(self, text: str) -> NDArray[np.float32]:
         """The vector of one short text."""
-        return query_vector(text, self.dimensions)
+        return query_vector(text)
 
 
 class OpenAIEmbedder:
