@@ -10,9 +10,7 @@ from docs.generators.tables import GENERATED, table
 from producers.http.app import create_app
 from producers.http.identity import IDEMPOTENCY_KEY, IDENTITIES, LINEAGE
 from producers.operations.desk import Desk
-from producers.web.reference import resolved
-
-METHODS = ("get", "post", "put", "patch", "delete")
+from producers.web.reference import operations_of, resolved, summary_of, told_of
 
 
 def openapi_document() -> Schema:
@@ -23,12 +21,7 @@ def openapi_document() -> Schema:
 def http_page() -> str:
     """docs/reference/http.md."""
     document = openapi_document()
-    operations = [
-        (method, path, operation)
-        for path, item in document["paths"].items()
-        for method, operation in item.items()
-        if method in METHODS
-    ]
+    operations = operations_of(document)
     return "\n".join(
         [
             "# HTTP\n",
@@ -39,7 +32,7 @@ def http_page() -> str:
             table(
                 ("endpoint", "does"),
                 (
-                    (f"[`{method.upper()} {path}`](#{_anchor(method, path)})", _summary(operation))
+                    (f"[`{method.upper()} {path}`](#{_anchor(method, path)})", summary_of(operation))
                     for method, path, operation in operations
                 ),
             ),
@@ -70,10 +63,6 @@ def _listed(headers: Iterable[str]) -> str:
     return ", ".join(f"`{header}`" for header in headers)
 
 
-def _summary(operation: Schema) -> str:
-    return str(operation.get("description") or operation.get("summary", "")).partition("\n\n")[0]
-
-
 def _anchor(method: str, path: str) -> str:
     kept = "".join(letter for letter in path if letter.isalnum() or letter in "_-")
     return f"{method}-{kept}"
@@ -81,7 +70,7 @@ def _anchor(method: str, path: str) -> str:
 
 def _operation(document: Schema, method: str, path: str, operation: Schema) -> Iterator[str]:
     yield f"## {method.upper()} {path}\n"
-    yield f"{operation.get('description') or operation.get('summary', '')}\n"
+    yield f"{told_of(operation)}\n"
     parameters = [
         (f"`{one['name']}`", one["in"], kind(one.get("schema", {})), one.get("description", ""))
         for one in (resolved(document, each) for each in operation.get("parameters", ()))

@@ -17,6 +17,7 @@ from ledger.events import FACTS
 from ledger.vocabulary.examples import EXAMPLES
 from ledger.vocabulary.schemas import event_schema, form_name, forms
 from ledger.wire.envelope import MAX_BODY_BYTES, encode
+from ledger.wire.publication import EXPECTED, EXPECTED_SUBJECT, MSG_ID
 from ledger.wire.subjects import MAX_SUBJECT_BYTES, ROOT, event_subject
 
 DEFINITIONS = "#/components/schemas/{model}"
@@ -53,15 +54,15 @@ _PARAMETERS: JsonObject = {
 }
 _HEADERS: JsonObject = {
     "type": "object",
-    "required": ["Nats-Msg-Id"],
+    "required": [MSG_ID],
     "properties": {
-        "Nats-Msg-Id": {"type": "string", "description": "The `id` of the envelope."},
-        "Nats-Expected-Last-Subject-Sequence": {
+        MSG_ID: {"type": "string", "description": "The `id` of the envelope."},
+        EXPECTED: {
             "type": "string",
             "pattern": "^[0-9]+$",
             "description": "The position of the last event of this entity that you know; 0: none.",
         },
-        "Nats-Expected-Last-Subject-Sequence-Subject": {
+        EXPECTED_SUBJECT: {
             "type": "string",
             "description": f"`{ROOT}.{{org}}.{{entity}}.{{entity_id}}.>`: whose history that position is.",
         },
@@ -188,7 +189,7 @@ def _message(fact: type[Fact], version: int) -> JsonObject:
     message["examples"] = [
         {
             "summary": f"Published to {subject}",
-            "headers": {"Nats-Msg-Id": example.id},
+            "headers": {MSG_ID: example.id},
             "payload": orjson.loads(encode(example)),
         }
     ]

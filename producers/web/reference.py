@@ -11,17 +11,15 @@ _METHODS = ("get", "post", "put", "patch", "delete")
 
 def reference_of(document: dict[str, Any]) -> str:
     """Every endpoint of an OpenAPI document, first in a table and then one by one; whatever it holds is escaped."""
-    operations = [
-        (method, path, operation)
-        for path, item in document["paths"].items()
-        for method, operation in item.items()
-        if method in _METHODS
-    ]
+    operations = operations_of(document)
     parts = [
         _table(
             ("endpoint", "does"),
             (
-                (f'<a href="#{_anchor(method, path)}"><code>{method.upper()} {escape(path)}</code></a>', _summary(one))
+                (
+                    f'<a href="#{_anchor(method, path)}"><code>{method.upper()} {escape(path)}</code></a>',
+                    escape(summary_of(one)),
+                )
                 for method, path, one in operations
             ),
         ),
@@ -32,7 +30,7 @@ def reference_of(document: dict[str, Any]) -> str:
 
 def _operation(document: dict[str, Any], method: str, path: str, operation: dict[str, Any]) -> Iterator[str]:
     yield f'<h2 id="{_anchor(method, path)}"><code>{method.upper()} {escape(path)}</code></h2>'
-    yield f"<p>{escape(str(operation.get('description') or operation.get('summary', '')))}</p>"
+    yield f"<p>{escape(told_of(operation))}</p>"
     parameters = [
         (
             f"<code>{escape(one['name'])}</code>",
@@ -91,10 +89,6 @@ def _kind(schema: dict[str, Any]) -> str:
     return escape(str(schema.get("type", "any")))
 
 
-def _summary(operation: dict[str, Any]) -> str:
-    return escape(str(operation.get("description") or operation.get("summary", "")).partition("\n\n")[0])
-
-
 def _anchor(method: str, path: str) -> str:
     return f"{method}-" + "".join(letter if letter.isalnum() else "-" for letter in path).strip("-")
 
@@ -104,6 +98,26 @@ def _table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
     top = "".join(f"<th>{cell}</th>" for cell in head)
     body = "".join(f"<tr>{''.join(f'<td>{cell}</td>' for cell in row)}</tr>" for row in rows)
     return f"<table><tr>{top}</tr>{body}</table>"
+
+
+def operations_of(document: dict[str, Any]) -> list[tuple[str, str, dict[str, Any]]]:
+    """The method, path and description of every endpoint."""
+    return [
+        (method, path, operation)
+        for path, item in document["paths"].items()
+        for method, operation in item.items()
+        if method in _METHODS
+    ]
+
+
+def told_of(operation: dict[str, Any]) -> str:
+    """What an endpoint does."""
+    return str(operation.get("description") or operation.get("summary", ""))
+
+
+def summary_of(operation: dict[str, Any]) -> str:
+    """The first paragraph of that."""
+    return told_of(operation).partition("\n\n")[0]
 
 
 def resolved(document: dict[str, Any], part: dict[str, Any]) -> dict[str, Any]:

@@ -9,7 +9,8 @@ from typing import Any
 import httpx
 from jsonschema import Draft202012Validator
 
-from docs.generators.http import METHODS, openapi_document
+from docs.generators.http import openapi_document
+from producers.web.reference import operations_of
 
 
 def closed(part: Any) -> Any:
@@ -39,8 +40,7 @@ class Documented:
 
     def operations(self) -> set[tuple[str, str]]:
         """Every operation that the document names."""
-        paths = self.document["paths"].items()
-        return {(method, path) for path, item in paths for method in item if method in METHODS}
+        return {(method, path) for method, path, _ in operations_of(self.document)}
 
     def path_of(self, asked: str) -> str:
         """The path of the document that a request's path fits."""
