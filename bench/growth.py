@@ -31,7 +31,7 @@ import uvloop
 from bench.grown import grown, queries_of
 from bench.minimal_server import minimal_server
 from bench.recall import data_directory
-from bench.search import BareEngine, imported, start_import, vectors_at
+from bench.search import BareEngine, absent, imported, start_import, timed, vectors_at
 from bench.visible import HttpClient, percentile, running_node
 
 SIZES = (10_000, 100_000)
@@ -109,22 +109,13 @@ async def _in_turns(measured: Measured, ways: dict[str, Asking], queries: Sequen
     measured.a_second = {"node": [], "minimal": []}
     endless = cycle(queries)
     for way in ways.values():
-        await _timed(way, queries[:WARM_UP])
+        await timed(way, queries[:WARM_UP])
     for _ in range(ROUNDS):
         batch = list(islice(endless, QUERIES))
         for name, way in ways.items():
-            measured.taken[name] += await _timed(way, batch if name in ("node", "engine", "minimal") else batch[:30])
+            measured.taken[name] += await timed(way, batch if name in ("node", "engine", "minimal") else batch[:30])
         for name, rates in measured.a_second.items():
             rates.append(await _many(ways[name], queries))
-
-
-async def _timed(ask: Asking, queries: Sequence[str]) -> list[float]:
-    taken = []
-    for query in queries:
-        began = time.perf_counter()
-        await ask(query)
-        taken.append((time.perf_counter() - began) * 1_000)
-    return taken
 
 
 async def _many(ask: Asking, queries: Sequence[str]) -> float:
@@ -202,9 +193,7 @@ def run(sizes: Sequence[int] = SIZES) -> list[dict[str, Any]]:
     """The rows of this benchmark; one that says why when the corpus is not there."""
     data = data_directory()
     if not (data / "tldr" / "queries.jsonl").exists():
-        absent = dict.fromkeys(("ours", "raw", "unit", "ratio", "target"))
-        where = "the tldr corpus is not in ../shared/data beside the project: name its folder in KLEDGER_BENCH_DATA"
-        return [{"row": "growth of a search", **absent, "note": f"skipped: {where}"}]
+        return [absent("growth of a search")]
     return _rows([uvloop.run(measure(data, items)) for items in sizes])
 
 

@@ -325,13 +325,17 @@ def _import_rows(result: Mapping[str, Any], taken: Mapping[str, list[float]]) ->
     return rows
 
 
+def absent(row: str) -> dict[str, Any]:
+    """The row of a benchmark whose corpus is not there."""
+    where = "the tldr corpus is not in ../shared/data beside the project: name its folder in KLEDGER_BENCH_DATA"
+    return {"row": row, **dict.fromkeys(("ours", "raw", "unit", "ratio", "target")), "note": f"skipped: {where}"}
+
+
 def run(items: int = IMPORTED) -> list[dict[str, Any]]:
     """The rows of this benchmark; one that says why when the corpus is not there."""
     data = data_directory()
     if not (data / "tldr" / "queries.jsonl").exists():
-        absent = dict.fromkeys(("ours", "raw", "unit", "ratio", "target"))
-        where = "the tldr corpus is not in ../shared/data beside the project: name its folder in KLEDGER_BENCH_DATA"
-        return [{"row": "search over HTTP", **absent, "note": f"skipped: {where}"}]
+        return [absent("search over HTTP")]
     return uvloop.run(measure(data, items))
 
 

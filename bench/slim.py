@@ -16,6 +16,7 @@ from typing import Any
 
 from bench.near_duplicates import Planted, near_duplicates, near_misses
 from bench.recall import data_directory
+from bench.search import absent
 from projections.similar.groups import Found, Item, similar
 from projections.similar.rewordings import meaning
 from projections.similar.statements import tokens_of
@@ -100,9 +101,7 @@ def run() -> list[Row]:
     """The rows of this benchmark; one that says why when the corpus is not there."""
     file = data_directory() / "tldr" / "knowledge.jsonl"
     if not file.exists():
-        absent = dict.fromkeys(("ours", "raw", "unit", "ratio", "target"))
-        where = "the tldr corpus is not in ../shared/data beside the project: name its folder in KLEDGER_BENCH_DATA"
-        return [{"row": "near-duplicates", **absent, "note": f"skipped: {where}"}]
+        return [absent("near-duplicates")]
     texts = texts_of(file)
     return [*_quality_rows(quality(texts, PLANTED)), *_time_rows(seconds(texts))]
 
