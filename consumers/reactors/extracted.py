@@ -23,9 +23,10 @@ from ledger.events.knowledge import KnowledgeConfirmed, KnowledgeRevised, Knowle
 from ledger.events.statement import StatementHeld
 from ledger.events.usage import Usage
 from projections.similar.tombstones import SaidAgain
-from projections.views.knowledge.ask import rfc3339, scopes_of
+from projections.views.knowledge.ask import scopes_of
 from projections.views.knowledge.memory_fields import is_short
 from projections.views.processes.ask import Process
+from projections.views.times import rfc3339
 
 MOST_FINDINGS = 60
 PROFILE = "user_profile"

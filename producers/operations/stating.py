@@ -17,7 +17,7 @@ from producers.access.principal import require_addressable
 from producers.operations.first_cases import before_cases
 from producers.operations.publish import lifted
 from producers.requests.first_sentence import first_sentence
-from projections.views.knowledge.ask import rfc3339
+from projections.views.times import rfc3339
 
 T = TypeVar("T")
 _NO_EVAL, _NO_SOURCE = EvalBody(), Source()

@@ -21,7 +21,7 @@ from ledger.event import StoredEvent
 from ledger.store.parked import NONE_PARKED, Decision, Parked, ParkedEvents, fingerprint_of
 from ledger.stream import Ledger, event_at
 from projections.engine.batch import Folded, fold_batch
-from projections.engine.duckdb import transaction
+from projections.engine.duckdb import checkpoint_of, transaction
 from projections.engine.view import View
 from projections.fold_kit.workbench import Workbench
 
@@ -130,8 +130,8 @@ async def park(parked: ParkedEvents, poison: UnfoldableEvent) -> LedgerError | N
 def held_apart(cursor: duckdb.DuckDBPyConnection) -> tuple[set[int], int]:
     """The positions that a view file has as unfoldable, and its checkpoint."""
     rows = cursor.execute("SELECT position FROM refused_events WHERE code = 'unfoldable'").fetchall()
-    (folded,) = cursor.execute("SELECT position FROM checkpoints WHERE name = 'views'").fetchone() or (0,)
-    return {position for (position,) in rows}, int(folded)
+    folded, _ = checkpoint_of(cursor)
+    return {position for (position,) in rows}, folded
 
 
 async def disagreement(ledger: Ledger, held: set[int], folded: int, parked: Parked) -> list[int]:

@@ -14,7 +14,7 @@ from ledger.privacy.personal import persons
 from ledger.privacy.sealed import ERASED, USER
 from projections.engine.view import Instance, View
 from projections.fold_kit.erased import erased_at
-from projections.views.knowledge.ask import LISTED, listed
+from projections.views.access import LISTED, listed
 
 MOST_REMEMBERED = 20_000
 """Capacity of the cache, in items."""

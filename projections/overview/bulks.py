@@ -13,7 +13,9 @@ from kledger.contract.words import ItemStatus
 from ledger.event import JsonObject
 from projections.fold_kit.erased import NOTHING, places_of, within
 from projections.fold_kit.named_rows import named_rows
-from projections.views.knowledge.ask import LISTED, MOST_TASK, acl_of, listed, readable_by, rfc3339
+from projections.views.access import LISTED, listed, readable_by
+from projections.views.knowledge.ask import MOST_TASK, acl_of
+from projections.views.times import rfc3339
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,8 @@ import duckdb
 from kledger.contract.scopes import Caller
 from ledger.event import JsonObject
 from projections.fold_kit.named_rows import named_rows
-from projections.views.knowledge.ask import seen_by, with_times
+from projections.views.access import seen_by
+from projections.views.times import with_times
 
 
 def changes(

@@ -9,7 +9,8 @@ import duckdb
 from ledger.event import JsonObject
 from projections.fold_kit.erased import erased_at
 from projections.fold_kit.named_rows import named_rows
-from projections.views.knowledge.ask import LISTED, listed, rfc3339
+from projections.views.access import LISTED, listed
+from projections.views.times import rfc3339
 
 
 def goals(

@@ -18,10 +18,11 @@ from projections.fold_kit.page import one_state
 from projections.fold_kit.recalls import counts as no_look
 from projections.fold_kit.sql_text import among
 from projections.fold_kit.visibility import readers
-from projections.views.knowledge.ask import seen_by, with_times
+from projections.views.access import seen_by
 from projections.views.knowledge.layers import layer_in
 from projections.views.knowledge.lives import alive
 from projections.views.knowledge.memory_health import concern, has_groups, numbers
+from projections.views.times import with_times
 
 LAYERS: tuple[str, ...] = get_args(ItemLayer)
 MOST_SHOWN = 10

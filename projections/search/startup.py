@@ -15,7 +15,8 @@ from ledger.event import JsonObject
 from projections.fold_kit.named_rows import named_rows
 from projections.fold_kit.sql_text import among, text
 from projections.search.ranking import HALF_LIFE_DAYS, reading_scope, scope_priority
-from projections.views.knowledge.ask import ITEM_COLUMNS, item_of, scopes_of, seen_by
+from projections.views.access import seen_by
+from projections.views.knowledge.ask import ITEM_COLUMNS, item_of, scopes_of
 from projections.views.knowledge.lives import alive
 from projections.views.scope_types.ask import priorities
 

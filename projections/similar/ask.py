@@ -13,7 +13,8 @@ from kledger.contract.documents import CHUNK
 from ledger.event import JsonObject
 from projections.fold_kit.sql_text import text
 from projections.fold_kit.visibility import shared_by_a_project
-from projections.views.knowledge.ask import LIST, LISTED, listed, parsed
+from projections.views.access import LIST, LISTED, listed
+from projections.views.knowledge.ask import parsed
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,7 +26,7 @@ from projections.similar.sameness import similarity
 from projections.similar.statements import Statement, statement
 from projections.similar.undisguised import undisguised
 from projections.vectors.tokens import CJK, one_form
-from projections.views.knowledge.ask import LIST, LISTED, listed, readable_by
+from projections.views.access import LIST, LISTED, listed, readable_by
 
 _CANDIDATES = 8
 """The most tombstones with which one statement is compared exactly: those that share the most words with it."""

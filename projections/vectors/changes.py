@@ -11,6 +11,7 @@ from typing import Any
 
 import duckdb
 
+from projections.engine.duckdb import checkpoint_of
 from projections.fold_kit.visibility import readers
 from projections.vectors.wire import Close, Store
 
@@ -42,7 +43,7 @@ def changes_after(
     examines the vectors at that position would take it for damage. Versions that were erased with a person are not
     searchable and are left out.
     """
-    (folded,) = cursor.execute("SELECT position FROM checkpoints WHERE name = 'views'").fetchone() or (0,)
+    folded, _ = checkpoint_of(cursor)
     if not _anything_after(cursor, after):
         return [], folded
     cursor.execute(_CHANGED, {"org": org, "after": after, "most": most, "folded": folded})

@@ -14,7 +14,7 @@ from producers.operations.sessions.whose import found, store_of
 from projections.search.match import covered, passages, weighed
 from projections.search.ranking import USUAL_QUALITY
 from projections.search.rerank import MAIN, factors
-from projections.views.knowledge.ask import rfc3339
+from projections.views.times import rfc3339
 
 OLDER = 500
 """So many messages before the ones that a context shows in full are looked through for a follow-up."""

@@ -17,9 +17,9 @@ from ledger.sessions.summaries import in_order
 from ledger.sessions.words import Message
 from producers.operations.desk import ANY, Desk, Freshness, reach
 from producers.operations.sessions.whose import found, owners_of, store_of
-from projections.views.knowledge.ask import rfc3339
 from projections.views.sessions import ask
 from projections.views.sessions.ask import Session
+from projections.views.times import rfc3339
 
 MOST_NAMED = 10
 """Sessions that have a message with one id, in one answer."""

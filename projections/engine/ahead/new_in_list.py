@@ -20,9 +20,9 @@ from ledger.event import JsonObject
 from projections.engine.ahead.just_saved import sees
 from projections.engine.duckdb import checkpoint_of
 from projections.fold_kit.page import Page, Window, one_state
-from projections.views.knowledge.ask import microseconds
 from projections.views.knowledge.listing import Wanted, in_list, items_in
 from projections.views.knowledge.lives import has_short
+from projections.views.times import microseconds
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ import orjson
 from kledger.contract.documents import MOST_HEADING, MOST_SUMMARY
 from ledger.event import JsonObject
 from projections.fold_kit.named_rows import first_row
-from projections.views.knowledge.ask import LISTED, listed
+from projections.views.access import LISTED, listed
 
 MOST_AT_ONCE = 60
 """Sections that a model sums up in one call; the others keep their sentence until the document is ingested again."""

@@ -20,8 +20,10 @@ from ledger.privacy.sealed import ERASED
 from projections.fold_kit.erased import positions_of
 from projections.fold_kit.named_rows import first_row, named_rows
 from projections.fold_kit.page import Page, Selection, Window, page_of
+from projections.views.access import LISTED, listed, readable_by, seen_by
 from projections.views.documents.abstracts import with_abstracts
-from projections.views.knowledge.ask import ITEM_COLUMNS, LISTED, item_of, listed, readable_by, seen_by, with_times
+from projections.views.knowledge.ask import ITEM_COLUMNS, item_of
+from projections.views.times import with_times
 
 _COLUMNS = """id, title, content_type, url, summary, starts, digests, characters, resource_ids, scopes, owner,
     visibility, version, position, epoch_us(created_at) AS created_at, epoch_us(updated_at) AS updated_at, status"""

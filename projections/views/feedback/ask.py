@@ -10,9 +10,10 @@ from kledger.contract.scopes import Caller
 from ledger.event import JsonObject
 from projections.fold_kit.erased import NOTHING, places_of, within
 from projections.fold_kit.named_rows import named_rows
+from projections.views.access import LISTED, listed, readable_by
 from projections.views.knowledge import ask as knowledge
-from projections.views.knowledge.ask import LISTED, listed, with_times
 from projections.views.knowledge.parts import WHOLE, Part
+from projections.views.times import with_times
 
 
 def told_to(caller: Caller) -> tuple[str, list[str]]:
@@ -20,7 +21,7 @@ def told_to(caller: Caller) -> tuple[str, list[str]]:
     they may read, and their own; for the operator all."""
     if caller.is_operator:
         return "TRUE", []
-    seen, values = knowledge.readable_by(caller, "v.")
+    seen, values = readable_by(caller, "v.")
     own = caller.entities()
     return (
         f"""(list_contains([{", ".join("?" * len(own))}]::VARCHAR[], f.actor) OR EXISTS (

@@ -14,8 +14,10 @@ from ledger.privacy.sealed import ERASED
 from projections.fold_kit.erased import positions_of
 from projections.fold_kit.named_rows import named_rows
 from projections.fold_kit.sql_text import among
-from projections.views.knowledge.ask import ITEM_COLUMNS, LISTED, item_of, listed, rfc3339, seen_by
+from projections.views.access import LISTED, listed, seen_by
+from projections.views.knowledge.ask import ITEM_COLUMNS, item_of
 from projections.views.knowledge.lives import alive
+from projections.views.times import rfc3339
 
 _OF_FOCUS = "owner, description, recall_id, trace_id, message_id, event_id, position"
 MAX_MERGES = 16

@@ -1,14 +1,12 @@
 """Queries of knowledge items and their versions, now and at any position, restricted to what the caller may see.
 
-Every query has the caller's access in its SQL: an item is visible through its scopes or its ACL, to its owner, and (by
-id only) to the operator of the node: `seen_by` and `readable_by`. Values are bound, never written into a statement.
+Every query has the caller's access in its SQL: see projections.views.access.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import duckdb
@@ -22,6 +20,7 @@ from ledger.event import JsonObject
 from ledger.events.knowledge import KnowledgeSaved
 from projections.fold_kit.named_rows import first_row, named_rows
 from projections.fold_kit.sql_text import among, among_numbers
+from projections.views.access import LISTED, listed, readable_by, seen_by
 from projections.views.knowledge.evidence import confidence
 from projections.views.knowledge.memory_fields import (
     MEMORY_COLUMNS,
@@ -32,6 +31,7 @@ from projections.views.knowledge.memory_fields import (
 )
 from projections.views.knowledge.parts import WHOLE, Part
 from projections.views.knowledge.tables import ITEM, JUDGED_BY, SHOWN, STATE, WHILE
+from projections.views.times import rfc3339, with_times
 
 _READ = [column for column in ITEM if column.name not in ("org", "supporting", "opposing", "erased")]
 ITEM_COLUMNS = ", ".join(column.read() for column in _READ)
@@ -95,35 +95,8 @@ class SavedStatement:
         return self.position + bool(self.acl)
 
 
-# A bound value costs 50 µs in DuckDB's Python client, with the interpreter's lock held: a list is bound as one text.
-LIST = "from_json(?, '[\"VARCHAR\"]')"
-"""A list of texts that is bound as one JSON text; see `listed`."""
-LISTED = f"SELECT unnest({LIST})"
-"""Its values."""
 MOST_TASK = 200
 """Characters of an item's task where it only names the item."""
-
-
-def listed(values: Sequence[str]) -> str:
-    """The values as the parameter of LIST and LISTED."""
-    return orjson.dumps(list(values)).decode()
-
-
-def seen_by(caller: Caller, table: str = "") -> tuple[str, list[str]]:
-    """The predicate of rows that the caller sees through scopes, the ACL or as the owner, and its parameters."""
-    if caller.reads_all:
-        return "TRUE", []
-    visible, named = caller.visible_scopes(), caller.reading_as()
-    scoped = " OR ".join(f"list_contains({table}scopes, ?)" for _ in visible)  # list_has_any is many times slower
-    # Few items have an ACL, and only those are compared with it.
-    shared = f"(len({table}shared_with) > 0 AND list_has_any({table}shared_with, {LIST}))"
-    owns = f"{table}owner IN ({', '.join('?' * len(named))})"
-    return f"({scoped} OR {owns} OR {shared})", [*visible, *named, listed(named)]
-
-
-def readable_by(caller: Caller, table: str = "") -> tuple[str, list[str]]:
-    """The predicate of rows that the caller may read by id: those that it sees; for the operator all."""
-    return ("TRUE", []) if caller.is_operator else seen_by(caller, table)
 
 
 def standings(cursor: duckdb.DuckDBPyConnection, org: str, caller: Caller, ids: Sequence[str]) -> dict[str, Standing]:
@@ -303,25 +276,6 @@ def statement_of(fact: KnowledgeSaved) -> tuple[Any, ...]:
 
 def _statement(stated: JsonObject) -> tuple[Any, ...]:
     return tuple(stated[name] for name in (*STATED, "memory", "supersedes"))
-
-
-def rfc3339(microseconds: int) -> str:
-    """RFC 3339 text in UTC of microseconds since 1970."""
-    seconds, rest = divmod(microseconds, 1_000_000)
-    return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%dT%H:%M:%S}.{rest:06d}Z"
-
-
-def microseconds(moment: datetime) -> int:
-    """Microseconds since 1970 of a moment."""
-    return (moment - _EPOCH) // timedelta(microseconds=1)
-
-
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-
-
-def with_times(row: JsonObject, *names: str) -> JsonObject:
-    """The row with these columns, microseconds or null, as RFC 3339 texts."""
-    return row | {name: None if row[name] is None else rfc3339(row[name]) for name in names}
 
 
 def item_of(row: JsonObject) -> JsonObject:

@@ -8,7 +8,7 @@ import duckdb
 
 from kledger.contract.scopes import Caller
 from ledger.readers import Judge, judge_of, readers
-from projections.views.knowledge.ask import LISTED, listed, seen_by
+from projections.views.access import LISTED, listed, seen_by
 
 
 def judges(cursor: duckdb.DuckDBPyConnection, org: str, caller: Caller, ids: Sequence[str]) -> dict[str, Judge]:

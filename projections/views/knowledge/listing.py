@@ -15,12 +15,14 @@ from ledger.event import JsonObject
 from projections.fold_kit.named_rows import named_rows
 from projections.fold_kit.page import Page, Selection, Window, in_one_state, page_in
 from projections.fold_kit.sql_text import among, among_numbers, text
-from projections.views.knowledge.ask import ITEM_COLUMNS, item_of, microseconds, rows_created_at, seen_by
+from projections.views.access import seen_by
+from projections.views.knowledge.ask import ITEM_COLUMNS, item_of, rows_created_at
 from projections.views.knowledge.layers import layer_in
 from projections.views.knowledge.lives import alive, over_among
 from projections.views.knowledge.memory_fields import is_short
 from projections.views.knowledge.memory_health import concern
 from projections.views.knowledge.tags import tagged_with
+from projections.views.times import microseconds
 
 _ORDERS: Mapping[ItemSort, str | None] = {
     "newest": None,

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 
 import duckdb
 
 from kledger.contract.memory import PROMOTING_RECALLS
 from projections.fold_kit.sql_text import among
+from projections.views.times import timestamp
 
 TABLES = """
 CREATE TABLE memory_recalls (
@@ -82,7 +83,7 @@ def alive(cursor: duckdb.DuckDBPyConnection, org: str, item: str, moment: dateti
         return "TRUE"
     over = cursor.execute(
         f"""SELECT id FROM {_active(as_of)} WHERE org = ?
-            AND expires_at <= make_timestamptz({_microseconds(moment)})""",
+            AND expires_at <= {timestamp(moment)}""",
         [org],
     ).fetchall()
     return f"{item}.id NOT IN ({among(item_id for (item_id,) in over)})" if over else "TRUE"
@@ -91,13 +92,6 @@ def alive(cursor: duckdb.DuckDBPyConnection, org: str, item: str, moment: dateti
 def has_short(cursor: duckdb.DuckDBPyConnection) -> bool:
     """Whether there is, or was, any short memory."""
     return cursor.execute("SELECT 1 FROM knowledge_versions WHERE layer = 'short' LIMIT 1").fetchone() is not None
-
-
-def _microseconds(moment: datetime) -> int:
-    return (moment - _EPOCH) // timedelta(microseconds=1)
-
-
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +110,7 @@ def due(cursor: duckdb.DuckDBPyConnection, org: str, moment: datetime, most: int
     one will be over, None where none is alive."""
     if not has_short(cursor):  # the questions below take 10 ms, which a node that is saved to asks each second
         return [], None
-    at = f"make_timestamptz({_microseconds(moment)})"
+    at = timestamp(moment)
     rows = cursor.execute(
         f"""SELECT id, lifetime, version_position, recalls, recalls >= {PROMOTING_RECALLS} FROM {_active()}
             WHERE org = ? AND (recalls >= {PROMOTING_RECALLS} OR expires_at <= {at})
@@ -130,7 +124,7 @@ def next_end(cursor: duckdb.DuckDBPyConnection, org: str, moment: datetime) -> d
     """When the next short memory is over, after a moment; None where none is alive."""
     ((ends,),) = cursor.execute(
         f"""SELECT epoch_us(min(expires_at)) FROM {_active()}
-            WHERE org = ? AND expires_at > make_timestamptz({_microseconds(moment)})""",
+            WHERE org = ? AND expires_at > {timestamp(moment)}""",
         [org],
     ).fetchall()
     return None if ends is None else datetime.fromtimestamp(ends / 1e6, UTC)
@@ -140,7 +134,7 @@ def over_among(
     cursor: duckdb.DuckDBPyConnection, org: str, ids: Sequence[str], moment: datetime, as_of: int | None = None
 ) -> set[str]:
     """Those of these items that are active short memories and over at a moment, as of a position if one is given."""
-    at = f"make_timestamptz({_microseconds(moment)})"
+    at = timestamp(moment)
     rows = cursor.execute(
         f"SELECT id FROM {_active(as_of)} WHERE org = ? AND id IN ({among(ids)}) AND expires_at <= {at}", [org]
     ).fetchall()

@@ -22,21 +22,13 @@ from projections.fold_kit.page import Page, Window
 from projections.fold_kit.sql_text import among
 from projections.fold_kit.versioned_view import Column, comments
 from projections.fold_kit.visibility import shared_by_a_project
-from projections.views.knowledge.ask import (
-    ITEM_COLUMNS,
-    LISTED,
-    WHERE_SET,
-    listed,
-    microseconds,
-    readable_by,
-    rfc3339,
-    seen_by,
-    whole,
-)
+from projections.views.access import LISTED, listed, readable_by, seen_by
+from projections.views.knowledge.ask import ITEM_COLUMNS, WHERE_SET, whole
 from projections.views.knowledge.evidence import CREDITED, SUPPORTS
 from projections.views.knowledge.memory_fields import stated_memory
 from projections.views.knowledge.memory_health import concern
 from projections.views.knowledge.tables import ITEM
+from projections.views.times import microseconds, rfc3339
 
 _COUNTED = (
     Column("happened_at", "TIMESTAMPTZ", "When it happened, as its save says; else when the log kept it"),

@@ -17,7 +17,8 @@ from ledger.event import JsonObject
 from projections.fold_kit.named_rows import named_rows
 from projections.fold_kit.recalls import counts
 from projections.fold_kit.visibility import readers, shared
-from projections.views.knowledge.ask import microseconds, seen_by
+from projections.views.access import seen_by
+from projections.views.times import timestamp
 
 LAYERS: tuple[MemoryLayer, ...] = get_args(MemoryLayer)
 
@@ -115,7 +116,7 @@ def health(cursor: duckdb.DuckDBPyConnection, org: str, caller: Caller, moment: 
         concerns[name], bound = concern(name, caller)
         values += bound
     seen, seen_values = seen_by(caller, "m.")
-    at = f"make_timestamptz({microseconds(moment)})"
+    at = timestamp(moment)
     (row,) = named_rows(
         cursor,
         f"SELECT {numbers(alive(at), over(at), concerns)} FROM memory_items AS m WHERE m.org = ? AND {seen}",
@@ -129,7 +130,7 @@ def to_clean(
     cursor: duckdb.DuckDBPyConnection, org: str, caller: Caller, moment: datetime, most: int
 ) -> list[JsonObject]:
     """Up to `most` expired memories that the caller may change, with their owner; those that ended first come first."""
-    at = f"make_timestamptz({microseconds(moment)})"
+    at = timestamp(moment)
     owned, values = "TRUE", list[str]()
     if not caller.is_operator:
         owned, values = f"m.owner IN ({', '.join('?' * len(caller.entities()))})", caller.entities()

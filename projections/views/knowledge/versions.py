@@ -11,7 +11,8 @@ from kledger.contract.knowledge import Source
 from ledger.event import JsonObject
 from ledger.events.knowledge import KnowledgeReverted
 from projections.fold_kit.named_rows import first_row, named_rows
-from projections.views.knowledge.ask import LISTED, STATED, listed, parsed, source_of
+from projections.views.access import LISTED, listed
+from projections.views.knowledge.ask import STATED, parsed, source_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,8 +14,9 @@ from kledger.contract.scopes import PUBLIC, Caller
 from ledger.event import JsonObject
 from ledger.readers import readers
 from projections.fold_kit.named_rows import named_rows
-from projections.views.knowledge.ask import readable_by, with_times
+from projections.views.access import readable_by
 from projections.views.projects.ask import coordinators
+from projections.views.times import with_times
 
 _SINCE = ("position", "version", "change", "event_id", "by", "time")
 _COLUMNS = """version, change, valid_from AS position, epoch_us(valid_from_time) AS time, event_id, actor AS by, scopes,

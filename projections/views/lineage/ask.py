@@ -21,9 +21,11 @@ from ledger.events.recall import RecallServed
 from projections.fold_kit.erased import NOTHING, Places, places_of, within
 from projections.fold_kit.named_rows import named_rows
 from projections.fold_kit.sql_text import among
+from projections.views.access import LISTED, listed, readable_by
 from projections.views.feedback.ask import told_to
-from projections.views.knowledge.ask import LISTED, MOST_TASK, listed, parsed, readable_by, with_times
+from projections.views.knowledge.ask import MOST_TASK, parsed
 from projections.views.lineage.roles import ABOVE, BELOW, OWN, around, role_of
+from projections.views.times import with_times
 
 MAX_EDGES = 10_000
 """Links, and events, in one answer."""

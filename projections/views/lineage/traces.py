@@ -8,8 +8,8 @@ from kledger.contract.scopes import Caller
 from ledger.event import JsonObject
 from projections.fold_kit.named_rows import named_rows
 from projections.fold_kit.recalls import counts
-from projections.views.knowledge.ask import with_times
 from projections.views.lineage.ask import readable_events
+from projections.views.times import with_times
 
 MOST_ACTORS = 5
 _LOOKS = f"""SELECT position FROM recall_events WHERE NOT {counts("d.")}

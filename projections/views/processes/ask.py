@@ -11,7 +11,8 @@ import duckdb
 import orjson
 
 from ledger.event import JsonObject
-from projections.views.knowledge.ask import LISTED, listed, rfc3339
+from projections.views.access import LISTED, listed
+from projections.views.times import rfc3339
 
 _NAMES = (
     *(("requested", "'item_id'"), ("held", "'item_id'")),

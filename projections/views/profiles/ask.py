@@ -9,7 +9,7 @@ import orjson
 
 from ledger.event import JsonObject
 from projections.fold_kit.named_rows import named_rows
-from projections.views.knowledge.ask import with_times
+from projections.views.times import with_times
 
 
 @dataclass(frozen=True, slots=True)

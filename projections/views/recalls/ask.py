@@ -19,7 +19,8 @@ from projections.fold_kit.named_rows import named_rows
 from projections.fold_kit.page import Page, Window
 from projections.fold_kit.recalls import counts
 from projections.fold_kit.sql_text import among, text
-from projections.views.knowledge.ask import microseconds, readable_by, with_times
+from projections.views.access import readable_by
+from projections.views.times import timestamp, with_times
 
 _RECALL = """entity_id AS recall_id, d.kind AS kind, epoch_us(stream_time) AS time, position,
     d.view_position AS view_position, actor, trace_id, message_id, d.ranking.session AS session,
@@ -184,7 +185,7 @@ def _counting(wanted: bool | None, data: str) -> str:
 
 def _within(bound: int | datetime | None, compared: str) -> list[str]:
     if isinstance(bound, datetime):
-        return [f"stream_time {compared} make_timestamptz({microseconds(bound)})"]
+        return [f"stream_time {compared} {timestamp(bound)}"]
     return [] if bound is None else [f"position {compared} {int(bound)}"]
 
 

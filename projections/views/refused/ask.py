@@ -9,7 +9,7 @@ import duckdb
 from ledger.event import JsonObject
 from projections.fold_kit.named_rows import named_rows
 from projections.fold_kit.sql_text import among
-from projections.views.knowledge.ask import with_times
+from projections.views.times import with_times
 
 MOST_BODY = 2_000
 

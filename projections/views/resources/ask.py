@@ -21,8 +21,9 @@ from ledger.readers import readers
 from projections.fold_kit.erased import positions_of
 from projections.fold_kit.named_rows import first_row, named_rows
 from projections.fold_kit.page import Page, Selection, Window, page_of
-from projections.views.knowledge.ask import LISTED, listed, readable_by, seen_by, with_times
+from projections.views.access import LISTED, listed, readable_by, seen_by
 from projections.views.resources.tables import HAS_SECURE
+from projections.views.times import with_times
 
 _COLUMNS = """id, title, body, has_secure, content_type, metadata, expired, scopes, owner, visibility, shared_with,
     version, position, epoch_us(created_at) AS created_at, epoch_us(updated_at) AS updated_at, status"""

@@ -9,7 +9,8 @@ from typing import Any
 import duckdb
 
 from kledger.contract.words import SessionStatus
-from projections.views.knowledge.ask import LISTED, listed, rfc3339
+from projections.views.access import LISTED, listed
+from projections.views.times import rfc3339
 
 _COLUMNS = """owner, session_id, status, epoch_us(opened_at), epoch_us(closed_at), closed_by, messages, summaries,
     position, epoch_us(updated_at)"""

@@ -10,7 +10,9 @@ from kledger.contract.scopes import Caller
 from ledger.event import JsonObject
 from ledger.events.knowledge import KnowledgeSaved
 from projections.fold_kit.named_rows import named_rows
-from projections.views.knowledge.ask import LISTED, MOST_TASK, listed, readable_by, with_times
+from projections.views.access import LISTED, listed, readable_by
+from projections.views.knowledge.ask import MOST_TASK
+from projections.views.times import with_times
 
 MOST_SAVED = 500
 """Items in one answer."""

@@ -15,7 +15,9 @@ from projections.fold_kit.erased import erased_at
 from projections.fold_kit.named_rows import named_rows
 from projections.fold_kit.sql_text import text
 from projections.fold_kit.visibility import readers, shared_by_a_project
-from projections.views.knowledge.ask import LIST, listed, parsed, readable_by, with_times
+from projections.views.access import LIST, listed, readable_by
+from projections.views.knowledge.ask import parsed
+from projections.views.times import with_times
 
 _PROJECTS = f"list_filter({readers('k.')}, lambda x: starts_with(x, {text(scope_of(''))}))"
 _FIELDS: dict[str, type] = {"types": list, "task": str, "content": str, "tags": dict}
