@@ -5,10 +5,9 @@ from __future__ import annotations
 import uuid
 from collections.abc import Sequence
 
-from pydantic import BaseModel, ConfigDict
-
 from consumers.model import ChatModel
 from consumers.prompting import prompt
+from consumers.structured import Structured
 from kledger.contract.errors import ModelFailed
 from ledger.event import JsonObject
 
@@ -16,10 +15,8 @@ HEADING = 100
 """Characters of an item's task in the prompt."""
 
 
-class Picked(BaseModel):
+class Picked(Structured):
     """What the model picks."""
-
-    model_config = ConfigDict(extra="forbid")
 
     ids: list[str]
 

@@ -6,7 +6,7 @@ import re
 from typing import Any, Literal, TypeVar
 
 import orjson
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, ConfigDict, ValidationError
 
 from kledger.contract.faults import in_plain_words
 from kledger.contract.json_text import WideInteger, loads
@@ -18,6 +18,12 @@ FORMS: tuple[Form, ...] = ("json_schema", "json_object", "text")
 """From the strictest form to the one that every endpoint supports."""
 
 _FENCED = re.compile(r"```(?:json)?\s*\n(.*?)\n?\s*```", re.DOTALL)
+
+
+class Structured(BaseModel):
+    """What a model is asked for: the fields that it names, and no other."""
+
+    model_config = ConfigDict(extra="forbid")
 
 
 class InvalidAnswer(Exception):

@@ -9,13 +9,12 @@ from collections.abc import Awaitable, Callable
 from typing import get_args
 from urllib.parse import urlsplit, urlunsplit
 
-from pydantic import BaseModel, ConfigDict
-
 from consumers.model import ChatModel, Prompt
 from consumers.model_settings import TASKS
 from consumers.recall.awaited import NoAnswer
 from consumers.recall.reranker import TRY_QUERY, TRY_TEXTS, Reranker
 from consumers.recall.rewriting import Rewriting
+from consumers.structured import Structured
 from kledger.answers.models import ModelSet, ModelTried
 from kledger.contract.errors import LedgerError, NotAvailable
 from kledger.contract.words import ModelTask, ModelWork
@@ -29,10 +28,8 @@ MOST_TOLD = 300
 _TRY = Prompt("try-1", "Answer with the word yes, in `word`.", "Do you answer?")
 
 
-class Yes(BaseModel):
+class Yes(Structured):
     """What a chat model is asked for."""
-
-    model_config = ConfigDict(extra="forbid")
 
     word: str
 

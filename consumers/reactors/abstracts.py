@@ -6,13 +6,12 @@ what the document says still, beside what was known of its other sections.
 
 from __future__ import annotations
 
-from pydantic import BaseModel, ConfigDict
-
 from consumers.model import Answer
 from consumers.prompting import prompt
 from consumers.reactors.material import escaped, one_line
 from consumers.reactors.subscription import Request
 from consumers.reactors.work import ProcessState, Work
+from consumers.structured import Structured
 from kledger.contract.documents import MOST_HEADING, MOST_SUMMARY
 from kledger.contract.errors import Erased, LedgerError, ModelFailed, NotOwner, UnknownDocument
 from ledger.events.summary import AbstractCompleted, AbstractFailed, AbstractStarted
@@ -26,18 +25,14 @@ _NONE = "-"
 """In the place of a digest, where nothing is said of a document as a whole."""
 
 
-class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid")
-
-
-class SectionSummary(_Strict):
+class SectionSummary(Structured):
     """What a model says of a section."""
 
     number: int
     summary: str
 
 
-class DocumentSummary(_Strict):
+class DocumentSummary(Structured):
     """What a model says of a document."""
 
     summary: str
@@ -92,7 +87,7 @@ class Abstracting:
         """See Reactor.fail."""
         state = await self._work.under_way(self.kind, request.id)
         if state is not None:
-            await self._work.record_failure(state, error, lambda **fields: AbstractFailed(**fields))
+            await self._work.record_failure(state, error, AbstractFailed)
 
     async def _document(self, state: ProcessState) -> tuple[Outline, Abstract]:
         """The document as it is, and what a model said of it. Raises UnknownDocument, NotOwner, Erased."""

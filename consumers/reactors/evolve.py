@@ -6,12 +6,11 @@ the meantime, or its owner requested a dry run, the proposal is not applied.
 
 from __future__ import annotations
 
-from pydantic import BaseModel, ConfigDict
-
 from consumers.model import Answer
 from consumers.prompting import prompt
 from consumers.reactors.subscription import Request
 from consumers.reactors.work import ProcessState, Work
+from consumers.structured import Structured
 from kledger.contract.bounds import is_blank
 from kledger.contract.errors import Erased, IllegalState, LedgerError, ModelFailed, NotOwner, VersionConflict
 from ledger.event import JsonObject, NewEvent, utc_now
@@ -26,10 +25,8 @@ ATTEMPTS = 6
 MOST_CASES = 20
 
 
-class Rewritten(BaseModel):
+class Rewritten(Structured):
     """What the model makes of an item."""
-
-    model_config = ConfigDict(extra="forbid")
 
     content: str
     task: str | None

@@ -91,9 +91,8 @@ class Extracting:
 
     async def fail(self, request: Request, error: LedgerError) -> None:
         state = await self._work.under_way(self.kind, request.id)
-        if state is None:
-            return
-        await self._work.record_failure(state, error, lambda **fields: ExtractionFailed(**fields))
+        if state is not None:
+            await self._work.record_failure(state, error, ExtractionFailed)
 
     async def _held(self, process: Process, findings: list[Finding]) -> dict[int, SaidAgain]:
         """Those of the findings that a person had retired or corrected, as far as their owner reads that."""

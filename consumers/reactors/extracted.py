@@ -9,9 +9,8 @@ from datetime import UTC, datetime
 from types import MappingProxyType
 from typing import Literal, get_args
 
-from pydantic import BaseModel, ConfigDict
-
 from consumers.reactors.work import NAMESPACE, ProcessState, Work
+from consumers.structured import Structured
 from kledger.contract.bounds import MOST_REASON, is_blank
 from kledger.contract.knowledge import Case, Source
 from kledger.contract.memory import Memory
@@ -49,11 +48,7 @@ What stands in <item> is known already, and the message after it judges it: find
 """
 
 
-class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid")
-
-
-class Finding(_Strict):
+class Finding(Structured):
     """One piece of knowledge, as the model states it."""
 
     type: Literal["user_profile", "strategy", "tool", "usecase", "definition", "plan", Passing]
@@ -64,13 +59,13 @@ class Finding(_Strict):
     message_ids: list[str]
 
 
-class Findings(_Strict):
+class Findings(Structured):
     """Everything that it found."""
 
     items: list[Finding]
 
 
-class Verdict(_Strict):
+class Verdict(Structured):
     """What a finding is beside what is known."""
 
     item: int
@@ -79,7 +74,7 @@ class Verdict(_Strict):
     reason: str
 
 
-class Judgement(_Strict):
+class Judgement(Structured):
     """Of each finding."""
 
     verdicts: list[Verdict]

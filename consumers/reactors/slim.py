@@ -11,13 +11,12 @@ import asyncio
 import time
 from collections.abc import Sequence
 
-from pydantic import BaseModel, ConfigDict
-
 from consumers.model import Prompt
 from consumers.prompting import prompt
 from consumers.reactors.merging import Merging
 from consumers.reactors.subscription import Request
 from consumers.reactors.work import ProcessState, Work
+from consumers.structured import Structured
 from kledger.contract.bounds import is_blank
 from kledger.contract.errors import LedgerError, ModelFailed, ModelRefused, NotAvailable, NotOwner, VersionConflict
 from ledger.event import Fact
@@ -41,10 +40,8 @@ _Group = tuple[int, Sequence[Eligible], Group]
 _FAILS_IN = {"requested", "reported", "approved"}
 
 
-class MergedText(BaseModel):
+class MergedText(Structured):
     """What the model makes of a group."""
-
-    model_config = ConfigDict(extra="forbid")
 
     task: str
     content: str

@@ -9,13 +9,12 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 
-from pydantic import BaseModel, ConfigDict
-
 from consumers.model import Answer
 from consumers.prompting import prompt
 from consumers.reactors.material import one_line
 from consumers.reactors.subscription import Request
 from consumers.reactors.work import ProcessState, Work
+from consumers.structured import Structured
 from kledger.contract.errors import (
     Erased,
     InvalidPayload,
@@ -45,11 +44,7 @@ OF_A_MESSAGE, OF_A_RESULT, OF_A_PROMPT = 4_000, 400, 60_000
 """Characters in the prompt of what somebody says, of what a tool answers, and of all together."""
 
 
-class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid")
-
-
-class Segment(_Strict):
+class Segment(Structured):
     """What a model makes of a segment."""
 
     discussed: str
@@ -57,7 +52,7 @@ class Segment(_Strict):
     concluded: str
 
 
-class Overview(_Strict):
+class Overview(Structured):
     """What a model makes of all summaries."""
 
     overview: str
@@ -108,7 +103,7 @@ class Summarising:
         """See Reactor.fail."""
         state = await self._work.under_way(self.kind, request.id)
         if state is not None:
-            await self._work.record_failure(state, error, lambda **fields: SummaryFailed(**fields))
+            await self._work.record_failure(state, error, SummaryFailed)
 
     async def _made(self, state: ProcessState, store: SessionStore, key: SessionKey, head: Head) -> Summary:
         """The summary that a model makes. Raises UnknownSession, Erased, Interrupted, and what the model raises."""

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import uuid
 
-from pydantic import BaseModel, ConfigDict
-
 from consumers.model import ChatModel
 from consumers.prompting import prompt
 from consumers.recall.awaited import Awaited, NoAnswer
+from consumers.structured import Structured
 from kledger.contract.errors import LedgerError, ModelFailed
 from kledger.contract.recall import Intent
 
@@ -18,10 +17,8 @@ MOST_ASKED = 1_000
 """Characters of the message that the model is given."""
 
 
-class Intended(BaseModel):
+class Intended(Structured):
     """What a message is after."""
-
-    model_config = ConfigDict(extra="forbid")
 
     intent: Intent
 

@@ -20,11 +20,11 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict
-
 from consumers.model import ChatModel, Prompt
 from consumers.prompting import prompt
+from consumers.reactors.material import one_line
 from consumers.recall.awaited import Awaited, NoAnswer
+from consumers.structured import Structured
 from kledger.contract.errors import LedgerError, ModelFailed
 from kledger.contract.language import Language
 from kledger.contract.seal_mark import MARK
@@ -42,18 +42,14 @@ MOST_KEPT, KEPT_SECONDS = 1_000, 300.0
 """What is kept: so many answers, each for so long."""
 
 
-class Queries(BaseModel):
+class Queries(Structured):
     """What a model makes of a question."""
-
-    model_config = ConfigDict(extra="forbid")
 
     queries: list[str]
 
 
-class Hypothetical(BaseModel):
+class Hypothetical(Structured):
     """What a model thinks an answer might say."""
-
-    model_config = ConfigDict(extra="forbid")
 
     text: str
 
@@ -195,6 +191,5 @@ def _queries(written: list[str], query: str) -> tuple[str, ...]:
 
 def _line(text: str, most: int) -> str:
     """A model's words on one bounded line, without characters that no text may hold; empty where they look sealed."""
-    kept = "".join(char for char in text[: 2 * most] if char.isprintable() or char.isspace())
-    line = " ".join(kept.split())[:most].strip()
+    line = one_line(text, most).strip()
     return "" if MARK in line else line
