@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kledger.client.faces import Endpoint
-from kledger.client.wire import Wire, segment
+from kledger.client.wire import Wire, segment, without_none
 from kledger.contract.words import DocumentFilter
 
 if TYPE_CHECKING:
@@ -50,11 +50,11 @@ async def ingest(
         "scopes": scopes,
         "owner": owner,
     }
-    stated: dict[str, object] = {key: value for key, value in said.items() if value is not None}
+    body = without_none(**said)
     if content is not None:
         sent = {"content": base64.b64encode(content).decode("ascii")}
-        stated["file"] = sent if name is None else {"name": name, **sent}
-    return await wire.write("POST", DOCUMENTS, stated, idempotency_key=idempotency_key)
+        body["file"] = sent if name is None else {"name": name, **sent}
+    return await wire.write("POST", DOCUMENTS, body, idempotency_key=idempotency_key)
 
 
 async def list_documents(

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from kledger.client.faces import Endpoint
 from kledger.client.knowledge import KNOWLEDGE
-from kledger.client.wire import Wire, segment
+from kledger.client.wire import Wire, segment, without_none
 from kledger.contract.errors import InvalidPayload
 from kledger.contract.words import ConflictStatus, EvolutionStatus, ExtractionKind
 
@@ -114,8 +114,7 @@ async def extract(
     """
     if (text is None) == (messages is None):
         raise InvalidPayload("give a text or messages to find knowledge in, one of the two")
-    stated = {"text": text, "messages": messages, "scopes": scopes, "owner": owner, "model": model}
-    body = {"kind": kind} | {name: value for name, value in stated.items() if value is not None}
+    body = {"kind": kind} | without_none(text=text, messages=messages, scopes=scopes, owner=owner, model=model)
     return await wire.write(
         "POST", f"{KNOWLEDGE}/extract", body, params={"wait": wait}, idempotency_key=idempotency_key
     )

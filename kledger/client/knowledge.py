@@ -8,7 +8,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 from kledger.client.faces import Endpoint
-from kledger.client.wire import Wire, comma_joined, segment
+from kledger.client.wire import Wire, comma_joined, segment, without_none
 from kledger.contract.errors import InvalidPayload
 from kledger.contract.words import ItemFilter, ItemLayer, ItemSort, MemoryConcern, RecallPath, SearchKind, Verdict
 
@@ -111,7 +111,7 @@ async def save(
 
     KnowledgeExists when `id` is there with other content; InvalidPayload, IllegalScope, NotOwner.
     """
-    body = _said(
+    body = without_none(
         id=id,
         task=task,
         content=content,
@@ -174,7 +174,7 @@ async def revise(
     A task that is the first sentence of the content is made anew with it.
     With `expected_version` the change is refused (VersionConflict) when somebody was faster.
     """
-    body = _said(
+    body = without_none(
         task=task,
         content=content,
         types=types,
@@ -186,7 +186,7 @@ async def revise(
     )
     if not body:
         raise InvalidPayload(f"nothing to revise on {id}: state at least one field anew")
-    body |= _said(expected_version=expected_version, reason=reason)
+    body |= without_none(expected_version=expected_version, reason=reason)
     return await _change(wire, id, body, idempotency_key)
 
 
@@ -205,7 +205,7 @@ async def rate(
     idempotency_key: str | None = None,
 ) -> Changed:
     """Say that an item helped or harmed, with the case that shows it."""
-    case = _said(
+    case = without_none(
         task=task,
         query=query,
         outcome=outcome,
@@ -366,10 +366,6 @@ async def traces(wire: Wire, *, limit: int = 20, before: int | None = None) -> T
 
 async def _change(wire: Wire, id: str, body: Mapping[str, Any], key: str | None) -> Changed:
     return await wire.write("PUT", f"{KNOWLEDGE}/{segment(id)}", body, idempotency_key=key)
-
-
-def _said(**stated: object) -> dict[str, Any]:
-    return {name: value for name, value in stated.items() if value is not None}
 
 
 def moment(value: Moment | None) -> int | str | None:

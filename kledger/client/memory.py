@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from kledger.client.faces import Endpoint
 from kledger.client.knowledge import Moment, moment
-from kledger.client.wire import Wire, comma_joined, segment
+from kledger.client.wire import Wire, comma_joined, segment, without_none
 from kledger.contract.words import HeldStatus, ItemFilter, MemoryConcern, MemoryLayer, ProjectRole
 
 if TYPE_CHECKING:
@@ -98,8 +98,7 @@ async def remember(
         "trace_id": trace_id,
         "supersedes": supersedes,
     }
-    stated = {field: value for field, value in body.items() if value is not None}
-    return await wire.write("POST", MEMORY, stated, idempotency_key=idempotency_key)
+    return await wire.write("POST", MEMORY, without_none(**body), idempotency_key=idempotency_key)
 
 
 async def memory(wire: Wire, id: str, *, as_of: Moment | None = None) -> OneMemory:
@@ -190,8 +189,7 @@ async def reject(
 async def _decide(
     wire: Wire, id: str, verb: str, expected_version: int | None, reason: str | None, idempotency_key: str | None
 ) -> Decided:
-    stated = {"expected_version": expected_version, "reason": reason}
-    body = {field: value for field, value in stated.items() if value is not None}
+    body = without_none(expected_version=expected_version, reason=reason)
     return await wire.write("POST", f"{MEMORY}/{segment(id)}/{verb}", body, idempotency_key=idempotency_key)
 
 

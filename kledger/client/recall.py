@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from kledger.client.faces import Endpoint
 from kledger.client.knowledge import KNOWLEDGE, Moment, moment
-from kledger.client.wire import Wire, comma_joined, segment
+from kledger.client.wire import Wire, comma_joined, segment, without_none
 from kledger.contract.language import Language
 from kledger.contract.words import MessageKind, RecallKind, RecallLayer
 
@@ -90,8 +90,7 @@ async def recall(
         "record": record,
         "kind": None if kind == "recall" else kind,
     }
-    stated = {name: value for name, value in asked.items() if value is not None}
-    return await wire.read(RECALL, method="POST", body=stated)
+    return await wire.read(RECALL, method="POST", body=without_none(**asked))
 
 
 async def focus(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from kledger.client.faces import Endpoint
 from kledger.client.knowledge import Moment, moment
-from kledger.client.wire import Wire, segment
+from kledger.client.wire import Wire, segment, without_none
 from kledger.contract.words import ResourceFilter
 
 if TYPE_CHECKING:
@@ -49,8 +49,7 @@ async def save(
         "shared_with": list(shared_with or ()),
         "expected_version": expected_version,
     }
-    stated = {name: value for name, value in said.items() if value is not None}
-    return await wire.write("POST", RESOURCE, stated, idempotency_key=idempotency_key)
+    return await wire.write("POST", RESOURCE, without_none(**said), idempotency_key=idempotency_key)
 
 
 async def get(wire: Wire, id: str, *, as_of: Moment | None = None, include_expired: bool = False) -> Resource:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from kledger.client.faces import Endpoint
-from kledger.client.wire import Wire, segment
+from kledger.client.wire import Wire, segment, without_none
 from kledger.contract.words import SlimStatus
 
 if TYPE_CHECKING:
@@ -33,8 +33,7 @@ async def slim(
     `model` writes the merged texts; where none is configured the best of each group is kept. Waits up to `wait`
     seconds: `done` says whether that was long enough.
     """
-    stated = {"model": model, "scopes": scopes, "owner": owner, "threshold": threshold, "dry_run": dry_run}
-    body: dict[str, Any] = {name: value for name, value in stated.items() if value is not None}
+    body = without_none(model=model, scopes=scopes, owner=owner, threshold=threshold, dry_run=dry_run)
     body["wait"] = min(wait, A_LOOK)
     answer: Slim = await wire.write("POST", "/api/knowledge/slim", body, idempotency_key=idempotency_key)
     return await _settled(wire, answer, wait - A_LOOK)

@@ -87,7 +87,7 @@ class Wire:
         answer = await self.connection.send(
             method,
             path,
-            params={**_stated(params), **self.freshness()},
+            params={**without_none(**params or {}), **self.freshness()},
             headers={**self._headers(), **self._seen()},
             body=body,
             repeatable=True,
@@ -107,7 +107,7 @@ class Wire:
         answer = await self.connection.send(
             method,
             path,
-            params=_stated(params),
+            params=without_none(**params or {}),
             headers={**self._headers(), "Idempotency-Key": _key(idempotency_key)},
             body=body,
             repeatable=True,
@@ -128,7 +128,7 @@ class Wire:
     async def look(self, path: str, params: Mapping[str, Any] | None = None, *, also: int | None = None) -> Any:
         """Ask for what waits for no position, such as the node itself; the status `also` is an answer too."""
         answer = await self.connection.send(
-            "GET", path, params=_stated(params), headers=self._headers(), repeatable=True, also=also
+            "GET", path, params=without_none(**params or {}), headers=self._headers(), repeatable=True, also=also
         )
         return _document(answer)
 
@@ -161,5 +161,6 @@ def _key(stated: str | None) -> str:
     return quote(stated, safe=_LEGAL_IN_A_KEY) if stated else uuid4().hex
 
 
-def _stated(params: Mapping[str, Any] | None) -> dict[str, Any]:
-    return {name: value for name, value in (params or {}).items() if value is not None}
+def without_none(**fields: object) -> dict[str, Any]:
+    """The fields that have a value: what is None is not sent."""
+    return {name: value for name, value in fields.items() if value is not None}

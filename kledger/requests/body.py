@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from pydantic import BaseModel, ConfigDict
+from collections.abc import Callable
+
+from pydantic import AfterValidator, BaseModel, ConfigDict
 
 
 class Asked(BaseModel):
@@ -12,3 +14,14 @@ class Asked(BaseModel):
     """
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True, hide_input_in_errors=True)
+
+
+def without_fault(fault_of: Callable[[str], str | None]) -> AfterValidator:
+    """Refuse a text in which `fault_of` finds a fault."""
+
+    def checked(value: str) -> str:
+        if (fault := fault_of(value)) is not None:
+            raise ValueError(fault)
+        return value
+
+    return AfterValidator(checked)

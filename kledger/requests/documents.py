@@ -4,22 +4,15 @@ from __future__ import annotations
 
 from typing import Annotated, Self
 
-from pydantic import AfterValidator, Field, model_validator
+from pydantic import Field, model_validator
 
 from kledger.contract.bounds import Short
 from kledger.contract.documents import MOST_FILE, Title, Url, fault_of_id
 from kledger.contract.knowledge import Scopes, Text
-from kledger.requests.body import Asked
+from kledger.requests.body import Asked, without_fault
 from kledger.requests.owners import Owner
 
-
-def _legal_id(value: str) -> str:
-    if (fault := fault_of_id(value)) is not None:
-        raise ValueError(fault)
-    return value
-
-
-DocumentId = Annotated[str, AfterValidator(_legal_id)]
+DocumentId = Annotated[str, without_fault(fault_of_id)]
 
 
 class SentFile(Asked):

@@ -9,14 +9,8 @@ from pydantic import AfterValidator, BeforeValidator, Field
 from kledger.contract.bounds import Document, Short
 from kledger.contract.knowledge import Scopes, Text, Version
 from kledger.contract.resource import ContentType, SharedWith, fault_of_id, times_in_capitals, times_or_value_error
-from kledger.requests.body import Asked
+from kledger.requests.body import Asked, without_fault
 from kledger.requests.owners import Owner
-
-
-def _legal_id(value: str) -> str:
-    if (fault := fault_of_id(value)) is not None:
-        raise ValueError(fault)
-    return value
 
 
 def _each_once(named: list[ResourceRequest]) -> list[ResourceRequest]:
@@ -25,7 +19,7 @@ def _each_once(named: list[ResourceRequest]) -> list[ResourceRequest]:
     return named
 
 
-ResourceId = Annotated[str, AfterValidator(_legal_id)]
+ResourceId = Annotated[str, without_fault(fault_of_id)]
 
 
 StatedMetadata = Annotated[Document, BeforeValidator(times_in_capitals), AfterValidator(times_or_value_error)]
