@@ -13,9 +13,11 @@ from typing import Any
 
 MARK = "[secret]"
 
+TOKEN = re.compile(r"kledger_[A-Za-z0-9_-]{43}")
+"""A token of a node; see producers/access/tokens.py."""
 # The text before a secret stays, so that a reader sees what was redacted.
 _FORMS = (
-    (re.compile(r"kledger_[A-Za-z0-9_-]{43}"), MARK),
+    (TOKEN, MARK),
     (re.compile(r"(?i)(\b(?:bearer|basic)\s+)[A-Za-z0-9._~+/=-]{8,}"), rf"\1{MARK}"),
     (re.compile(r"(\b[a-z][a-z0-9+.-]*://[^\s:/@]*:)[^\s/@]+(@)"), rf"\1{MARK}\2"),
     (re.compile(r"(?i)(\btoken\s*(?::=|=|\s)\s*)'(?:[^']|'')*'"), rf"\1'{MARK}'"),

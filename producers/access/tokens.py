@@ -31,7 +31,6 @@ from ledger.runtime.whole_file import check_directory_place
 from producers.access.principal import Principal, bindings
 
 PREFIX = "kledger_"
-TOKEN = re.compile(r"kledger_[A-Za-z0-9_-]{43}")
 FILE = "tokens.json"
 
 State = Literal["active", "expired", "revoked"]

@@ -24,10 +24,11 @@ from kledger.contract.errors import (
 )
 from kledger.contract.scopes import Caller
 from kledger.contract.words import TokenRole
+from ledger.runtime.redaction import TOKEN
 from producers.access.book import TokenBook
 from producers.access.opening import analysts_of, tokens_for
 from producers.access.principal import Principal
-from producers.access.tokens import TOKEN, create_token, expiry, read_records, revoke_token, tokens_file
+from producers.access.tokens import create_token, expiry, read_records, revoke_token, tokens_file
 
 NOW = datetime(2026, 3, 5, 12, tzinfo=UTC)
 

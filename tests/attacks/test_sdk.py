@@ -26,7 +26,7 @@ from kledger.contract.errors import (
     UnknownKnowledge,
     UnknownReference,
 )
-from producers.access.tokens import TOKEN
+from ledger.runtime.redaction import TOKEN
 from tests.attacks.guarded_node import ADAS_SECRET, Guarded
 from tests.doors.scripted_node import ScriptedNode, scripted_node
 from tests.files import contents

@@ -16,7 +16,7 @@ import typer
 from rich.cells import cell_len
 from typer.testing import CliRunner, Result
 
-from producers.access.tokens import TOKEN
+from ledger.runtime.redaction import TOKEN
 from producers.cli.advice import advised
 from producers.cli.encoding import plain
 from producers.cli.main import app
