@@ -17,7 +17,7 @@ import shutil
 import statistics
 import tempfile
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from itertools import cycle, islice, pairwise
@@ -31,7 +31,7 @@ import uvloop
 from bench.grown import grown, queries_of
 from bench.minimal_server import minimal_server
 from bench.recall import data_directory
-from bench.search import BareEngine, absent, imported, start_import, timed, vectors_at
+from bench.search import Ask, BareEngine, absent, imported, start_import, timed, vectors_at
 from bench.visible import HttpClient, percentile, running_node
 
 SIZES = (10_000, 100_000)
@@ -42,8 +42,6 @@ WARM_UP = 50
 CLIENTS = 8
 CLIENT_SECONDS = 3.0
 CATCH_UP_SECONDS = 3_600
-
-Asking = Callable[[str], Awaitable[object]]
 
 
 @dataclass(slots=True)
@@ -89,7 +87,7 @@ async def measure(data: Path, items: int) -> Measured:
         stack.callback(minimal.close)
         engine = BareEngine(directory / "engine", list(grown(data, items)), queries)
         stack.callback(engine.close)
-        ways: dict[str, Asking] = {
+        ways: dict[str, Ask] = {
             "node": lambda query: http.ask(
                 "GET", f"/api/knowledge/search?{urlencode({'q': query, 'record': 'false'})}"
             ),
@@ -104,7 +102,7 @@ async def measure(data: Path, items: int) -> Measured:
     return measured
 
 
-async def _in_turns(measured: Measured, ways: dict[str, Asking], queries: Sequence[str]) -> None:
+async def _in_turns(measured: Measured, ways: dict[str, Ask], queries: Sequence[str]) -> None:
     measured.taken = {way: [] for way in ways}
     measured.a_second = {"node": [], "minimal": []}
     endless = cycle(queries)
@@ -118,7 +116,7 @@ async def _in_turns(measured: Measured, ways: dict[str, Asking], queries: Sequen
             rates.append(await _many(ways[name], queries))
 
 
-async def _many(ask: Asking, queries: Sequence[str]) -> float:
+async def _many(ask: Ask, queries: Sequence[str]) -> float:
     """Answers a second to the many clients, each of which asks again once it is answered."""
     began = time.perf_counter()
     answered = 0

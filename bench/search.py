@@ -44,7 +44,7 @@ STATUS_EVERY = 10
 SETTLE_SECONDS = 60  # the most that a read may wait
 CATCH_UP_SECONDS = 300
 
-Ask = Callable[[str], Awaitable[None]]
+Ask = Callable[[str], Awaitable[object]]
 
 
 class BareEngine:
