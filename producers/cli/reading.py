@@ -11,7 +11,7 @@ import typer
 
 from kledger.contract.json_text import loads
 from kledger.contract.lists import split_words
-from kledger.contract.words import ItemLayer
+from kledger.contract.words import ItemLayer, MemoryConcern
 
 Many = list[str] | None
 
@@ -39,6 +39,13 @@ Language = Annotated[
     Literal["zh", "en"] | None,
     typer.Option(help="Chinese or English.  [KLEDGER_LANGUAGE, else by the locale, else as the node is set up]"),
 ]
+Record = Annotated[bool, typer.Option(help="Keep an event of what was served.")]
+Concern = Annotated[MemoryConcern | None, typer.Option(help="Only those that are.")]
+Before = Annotated[int | None, typer.Option(min=0, help="Before this position: `next` of the page before.")]
+Until = Annotated[str | None, typer.Option(help="Changed last before this time.")]
+LeastScore = Annotated[int, typer.Option(min=0, max=5, help="Leave out items scored lower.")]
+ExpectedVersion = Annotated[int | None, typer.Option(min=1, help="Refuse when the item is at another version.")]
+NewOwner = Annotated[str | None, typer.Option(help="The owner, such as agent:scribe or a mail address.")]
 Limit = Annotated[int, typer.Option(min=1, max=1000, help="At most so many.")]
 Offset = Annotated[int, typer.Option(min=0, help="Leave out the first so many.")]
 Trace = Annotated[str | None, typer.Option("--trace", help="The trace that this happened in.")]

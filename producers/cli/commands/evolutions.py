@@ -102,9 +102,7 @@ def revert(
     session: Session,
     item_id: reading.ItemId,
     to_version: Annotated[int, typer.Argument(metavar="VERSION", min=1, help="The version.", show_default=False)],
-    expected_version: Annotated[
-        int | None, typer.Option(min=1, help="Refuse when the item is at another version.")
-    ] = None,
+    expected_version: reading.ExpectedVersion = None,
 ) -> Answer:
     """Make an item again what it was at an earlier version. Only its owner may.
 

@@ -15,7 +15,6 @@ from producers.cli.usage.errors import one_of
 from producers.cli.usage.plain_help import Command
 
 Score = Annotated[int | None, typer.Option(min=1, max=5, help="1 (poor) to 5.")]
-Owner = Annotated[str | None, typer.Option(help="The owner, such as agent:scribe or a mail address.")]
 Resources = Annotated[reading.Many, typer.Option("--resource", help="The id of a resource; may be repeated.")]
 
 Together = Annotated[
@@ -37,7 +36,7 @@ def save(
     item_id: Annotated[str | None, typer.Option("--id", help="An id of your own.")] = None,
     tag: reading.Tags = None,
     scopes: reading.Scopes = None,
-    owner: Owner = None,
+    owner: reading.NewOwner = None,
     reader: sharing.Readers = None,
     writer: sharing.Writers = None,
     score: Score = None,
@@ -97,11 +96,9 @@ def revise(
     types: reading.Types = None,
     tag: reading.Tags = None,
     scopes: reading.Scopes = None,
-    owner: Owner = None,
+    owner: reading.NewOwner = None,
     resource: Resources = None,
-    expected_version: Annotated[
-        int | None, typer.Option(min=1, help="Refuse when the item is at another version.")
-    ] = None,
+    expected_version: reading.ExpectedVersion = None,
     reason: reading.Reason = None,
     trace: reading.Trace = None,
     message: reading.Message = None,

@@ -8,7 +8,7 @@ import typer
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from kledger.contract.words import ItemFilter, ItemSort, MemoryConcern, RecallPath
+from kledger.contract.words import ItemFilter, ItemSort, RecallPath
 from ledger.new_item import CONFIDENCE, SCORE, helped_and_harmed
 from producers.cli import reading
 from producers.cli.explained import explanation
@@ -32,11 +32,11 @@ def search(
     tag: reading.TagWords = None,
     layer: reading.Layers = None,
     since: Annotated[str | None, typer.Option(help="Changed last at or after this time.")] = None,
-    until: Annotated[str | None, typer.Option(help="Changed last before this time.")] = None,
-    concern: Annotated[MemoryConcern | None, typer.Option(help="Only those that are.")] = None,
+    until: reading.Until = None,
+    concern: reading.Concern = None,
     as_of: reading.AsOf = None,
     path: Annotated[RecallPath, typer.Option(help="Ask one path of recall alone.")] = "fused",
-    record: Annotated[bool, typer.Option(help="Keep an event of what was served.")] = True,
+    record: reading.Record = True,
     kind: Annotated[
         Literal["search", "page"], typer.Option(help="Of the event: page, where a person looks.")
     ] = "search",
@@ -128,9 +128,9 @@ def list_items(
     since: Annotated[
         str | None, typer.Option(help="Changed last at or after this time (2026-03-05T12:00:00Z).")
     ] = None,
-    until: Annotated[str | None, typer.Option(help="Changed last before this time.")] = None,
+    until: reading.Until = None,
     created_by: Annotated[str | None, typer.Option(help="Stated first by this entity, such as agent:web.")] = None,
-    concern: Annotated[MemoryConcern | None, typer.Option(help="Only those that are.")] = None,
+    concern: reading.Concern = None,
     sort: Annotated[ItemSort, typer.Option(help="The order.")] = "newest",
     as_of: reading.AsOf = None,
 ) -> Answer:

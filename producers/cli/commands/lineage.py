@@ -8,6 +8,7 @@ import typer
 from rich.text import Text
 from rich.tree import Tree
 
+from producers.cli import reading
 from producers.cli.screen import counted, plain, short_time, snippet, table, words
 from producers.cli.session import KNOWLEDGE, Answer, Session, as_caller
 
@@ -69,7 +70,7 @@ def _sources(graph: LineageOf) -> list[Text]:
 def traces(
     session: Session,
     limit: Annotated[int, typer.Option(min=1, max=200, help="At most so many.")] = 20,
-    before: Annotated[int | None, typer.Option(min=0, help="Before this position: `next` of the page before.")] = None,
+    before: reading.Before = None,
 ) -> Answer:
     """List the latest traces: how many events each caused, by whom, and when.
 

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 from rich.console import Group
 
-from kledger.contract.words import ItemFilter, MemoryConcern, MemoryLayer, ProjectRole
+from kledger.contract.words import ItemFilter, MemoryLayer, ProjectRole
 from producers.cli import reading
 from producers.cli.commands.memory import held
 from producers.cli.screen import Rows, facts, plain, short_time, snippet, table, verbatim, words
@@ -44,7 +44,7 @@ def save(
     trigger: Annotated[str | None, typer.Option(help="When the procedure is due.")] = None,
     step: Annotated[reading.Many, typer.Option(help="A step of it; may be repeated.")] = None,
     scopes: reading.Scopes = None,
-    owner: Annotated[str | None, typer.Option(help="The owner, such as agent:scribe or a mail address.")] = None,
+    owner: reading.NewOwner = None,
     supersedes: Annotated[
         str | None, typer.Option(help="The id of the memory that this is a later version of.")
     ] = None,
@@ -100,7 +100,7 @@ def list_memories(
     since: Annotated[str | None, typer.Option(help="Only what happened at or after this time.")] = None,
     until: Annotated[str | None, typer.Option(help="Only what happened before this time.")] = None,
     status: Annotated[ItemFilter, typer.Option(help="Which ones.")] = "active",
-    concern: Annotated[MemoryConcern | None, typer.Option(help="Only those that are.")] = None,
+    concern: reading.Concern = None,
     role: Annotated[
         ProjectRole | None, typer.Option(help="Of what projects share, only what is meant for this role.")
     ] = None,

@@ -33,7 +33,7 @@ def recalls(
     since: Annotated[str | None, typer.Option(help="From this position or time on.")] = None,
     until: Annotated[str | None, typer.Option(help="Before this position or time.")] = None,
     limit: Annotated[int, typer.Option(min=1, max=200, help="At most so many.")] = 20,
-    before: Annotated[int | None, typer.Option(min=0, help="Before this position: `next` of the page before.")] = None,
+    before: reading.Before = None,
 ) -> Answer:
     """The caller's recalls, newest first; the operator's are all. With an item, its place in each.
 
