@@ -320,10 +320,10 @@ def _through(fact: Fact, judge: Judge | None) -> Fact:
 
 async def _seen(desk: Desk, caller: Caller, item_id: str) -> ask.Standing:
     """An item visible to the caller; waits for it where it was written a moment ago."""
-    item = (await desk.view.ask(ask.standings, desk.org, caller, [item_id])).get(item_id)
+    item = await desk.view.ask(ask.standing, desk.org, caller, item_id)
     if item is None:
         await folded(desk, "knowledge", item_id)
-        item = (await desk.view.ask(ask.standings, desk.org, caller, [item_id])).get(item_id)
+        item = await desk.view.ask(ask.standing, desk.org, caller, item_id)
     if item is None or not item.visible:
         raise unknown(item_id)
     return item

@@ -90,7 +90,7 @@ async def save(
         first = saved["position"] - saved["version"] + 1
         await refuse_refused(desk, range(first, saved["position"] + 1))
     if asks or saved["duplicate"]:
-        standing = (await desk.view.ask(ask.standings, desk.org, caller, [saved["id"]])).get(saved["id"])
+        standing = await desk.view.ask(ask.standing, desk.org, caller, saved["id"])
         status = status if standing is None else standing.status
     if payload.resources:
         with contextlib.suppress(ViewBehind):  # the warnings need the view; the save is appended in any case
@@ -251,7 +251,7 @@ def fresh_id(seed: uuid.UUID | None = None) -> str:
 async def latest(desk: Desk, caller: Caller, item_id: str) -> tuple[ask.Standing, int]:
     """An item with its whole history folded, and its last position. Raises UnknownKnowledge, ViewBehind."""
     last = await folded(desk, "knowledge", item_id)
-    item = (await desk.view.ask(ask.standings, desk.org, caller, [item_id])).get(item_id)
+    item = await desk.view.ask(ask.standing, desk.org, caller, item_id)
     if item is None:
         raise unknown(item_id)
     return item, last

@@ -46,7 +46,7 @@ async def check_superseding(desk: Desk, caller: Caller, earlier_id: str, status:
     """Check that a new item may name the earlier one: the caller sees it and, where the new item is no proposal, may
     change it. Raises UnknownKnowledge, NotOwner, ViewBehind."""
     await folded(desk, "knowledge", earlier_id)
-    earlier = (await desk.view.ask(ask.standings, desk.org, caller, [earlier_id])).get(earlier_id)
+    earlier = await desk.view.ask(ask.standing, desk.org, caller, earlier_id)
     if earlier is None:
         raise unknown(earlier_id)
     if status == "active" and await changer(desk, caller, earlier) is None:
@@ -91,7 +91,7 @@ async def _in_force(desk: Desk, caller: Caller, later: JsonObject) -> tuple[ask.
     while earlier_id is not None and earlier_id not in seen and len(seen) <= MOST_VERSIONS:
         seen.add(earlier_id)
         last = await folded(desk, "knowledge", earlier_id)
-        standing = (await desk.view.ask(ask.standings, desk.org, caller, [earlier_id])).get(earlier_id)
+        standing = await desk.view.ask(ask.standing, desk.org, caller, earlier_id)
         earlier = await desk.view.ask(ask.item, desk.org, caller, earlier_id)
         if standing is None or earlier is None:
             return None
@@ -131,7 +131,7 @@ async def came_to_be(
     if not shared and item.supersedes is None:
         return position, None
     await refuse_refused(desk, [each.position for each in appended])
-    now = (await desk.view.ask(ask.standings, desk.org, caller, [item.id])).get(item.id, item)
+    now = await desk.view.ask(ask.standing, desk.org, caller, item.id) or item
     if now.status == "active" != item.status and item.supersedes is not None:
         position = max(position, await supersede_now(desk, caller, lineage, item.id, appended[0].event_id))
     return position, now.status if shared else None

@@ -190,8 +190,7 @@ async def _is_stale(desk: Desk, caller: Caller, process: Process) -> bool:
     Queried as the caller: the state of an item that they can no longer see must not be revealed.
     """
     request = process.requested
-    standings = await desk.view.ask(ask.standings, desk.org, caller, [request["item_id"]])
-    item = standings.get(request["item_id"])
+    item = await desk.view.ask(ask.standing, desk.org, caller, request["item_id"])
     return item is None or item.version != request["base_version"] or item.status != "active"
 
 

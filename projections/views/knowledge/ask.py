@@ -112,6 +112,11 @@ def standings(cursor: duckdb.DuckDBPyConnection, org: str, caller: Caller, ids: 
     return {row[0]: Standing(*row) for row in rows}
 
 
+def standing(cursor: duckdb.DuckDBPyConnection, org: str, caller: Caller, item_id: str) -> Standing | None:
+    """One item that the caller may read; None where there is none."""
+    return standings(cursor, org, caller, [item_id]).get(item_id)
+
+
 def item(
     cursor: duckdb.DuckDBPyConnection, org: str, caller: Caller, item_id: str, as_of: int | None = None
 ) -> JsonObject | None:
