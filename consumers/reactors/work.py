@@ -72,7 +72,7 @@ class Work:
     async def under_way(
         self, kind: str, process_id: str, stages: Collection[str] = ("requested", "started")
     ) -> ProcessState | None:
-        """The same where the process is at one of these stages; None where it is not, and there is nothing to do."""
+        """The state of a process that is at one of these stages; None where it is not, and there is nothing to do."""
         state = await self.state(kind, process_id)
         return state if state is not None and state.process.stage in stages else None
 

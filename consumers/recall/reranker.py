@@ -47,7 +47,7 @@ class Reranker:
         return await self.awaited.answer(object(), lambda: self.ask(query, texts))
 
     async def ask(self, query: str, texts: Sequence[str]) -> list[float]:
-        """The same, without a deadline. Raises NoAnswer."""
+        """How well each of these texts answers the query, without a deadline. Raises NoAnswer."""
         query = _sent(query, MOST_QUERY)
         own = [_sent(text, MOST_TEXT) for text in texts[:MOST_TEXTS]]
         asked = with_controls(query, own)

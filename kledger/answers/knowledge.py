@@ -41,7 +41,7 @@ class ItemSource(TypedDict):
 
 
 class WholeSource(TypedDict):
-    """The same with every field; what nobody filled in is null or empty."""
+    """Where the knowledge is from, with every field; what nobody filled in is null or empty."""
 
     name: str | None
     category: str | None
@@ -84,7 +84,7 @@ class HistoryCase(TypedDict):
 
 
 class JudgedCase(HistoryCase):
-    """The same with its verdict."""
+    """One use of an item, with the verdict on it."""
 
     verdict: Verdict
 
@@ -99,7 +99,7 @@ class Eval(TypedDict):
 
 
 class WholeEval(Eval):
-    """The same with the cases that it counts, oldest first."""
+    """How an item did, with the cases that count, oldest first."""
 
     helpful_history: list[HistoryCase]
     harmful_history: list[HistoryCase]

@@ -55,7 +55,7 @@ async def models(wire: Wire) -> ModelsOfNode:
 
 
 async def try_models(wire: Wire) -> ModelsOfNode:
-    """The same, after each model that is set was called once, which may be billed."""
+    """Which model is set for which work, after one call of each, with its time or error; calls may be billed."""
     return await wire.order(f"{ADMIN}/models/try", {})
 
 

@@ -30,7 +30,7 @@ _OF_OBJECTS = ("messages", "conversation")
 def refusing_slips(
     function: Callable[Concatenate[W, P], Coroutine[Any, Any, R]], called: Callable[[], str]
 ) -> Callable[Concatenate[W, P], Coroutine[Any, Any, R]]:
-    """The same function, which refuses such an argument with InvalidPayload; `called` is its name to who calls it."""
+    """The function, refusing an argument of another type with InvalidPayload; `called` is its name to who calls it."""
 
     @functools.cache
     def rules() -> tuple[inspect.Signature, dict[str, Callable[[str, Any], None]], frozenset[str]]:

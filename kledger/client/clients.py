@@ -181,7 +181,7 @@ def _runner(connection: Connection) -> Runner:
 
 
 class LedgerClient(SyncItems, LedgerEndpoints):
-    """The same for callers that do not await; safe to share between threads.
+    """A node of the ledger, for callers that do not await; safe to share between threads.
 
     Use it in `with`, or call `close` in the end. The arguments are those of AsyncLedgerClient.
     """

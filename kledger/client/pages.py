@@ -24,7 +24,7 @@ PAGE = 500
 
 
 class ListedBy(ItemFilters, total=False):
-    """The same, in which order and when."""
+    """Which items, in which order, and as of when."""
 
     sort: ItemSort
     as_of: Moment | None

@@ -74,7 +74,7 @@ Takers = dict[int, Callable[[Raw], None]]
 """Callbacks for the raw messages of subscriptions, by subscription id."""
 
 Answered = dict[int, Callable[[bytes, bytes], None]]
-"""The same for messages with neither headers nor a reply subject: subject and body."""
+"""Callbacks for messages with neither headers nor a reply subject, by subscription id: subject and body."""
 
 
 class QuickParser(Parser):

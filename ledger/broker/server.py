@@ -307,7 +307,7 @@ def _runs_on(pid: int, config: Path) -> bool:
 
 
 def _command_line_names(pid: int, config: Path) -> bool:
-    """The same check on a system without /proc."""
+    """True when the process runs with this configuration file, on a system without /proc."""
     import subprocess
 
     query = ["ps", "-ww", "-o", "command=", "-p", str(pid)]

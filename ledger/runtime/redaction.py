@@ -59,7 +59,7 @@ class Redactor:
         return value
 
     def value(self, value: Any) -> Any:
-        """The same for any value of a log line; an object that is not a plain value becomes text."""
+        """Any value of a log line without secrets; an object that is not a plain value becomes text."""
         if isinstance(value, str):
             return self.text(value)
         if value is None or isinstance(value, bool | int | float):

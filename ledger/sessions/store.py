@@ -103,7 +103,7 @@ class SessionStore:
         return None if record is None else head_read(record.body, record.position)
 
     async def heads(self, keys: Sequence[SessionKey]) -> list[Head | None]:
-        """The same of many sessions. Raises BrokerUnavailable."""
+        """What each of these sessions is; None where there are no words of it. Raises BrokerUnavailable."""
 
         async def one(key: SessionKey) -> Head | None:
             async with self._looking:

@@ -59,5 +59,5 @@ async def known_positions(connection: BrokerConnection, batch: Sequence[Publicat
 
 
 def renamed(publication: Publication) -> Publication:
-    """The same event under a random message id, which nobody can have claimed."""
+    """The event under a random message id, which nobody can have claimed."""
     return publication._replace(headers={**publication.headers, MSG_ID: f"again-{secrets.token_hex(16)}"})

@@ -112,7 +112,7 @@ class Session:
 
     @property
     def wire(self) -> Wire:
-        """The same for an asynchronous command, which closes the connection itself."""
+        """A connection to the node for the caller, of an asynchronous command, which closes it itself."""
         from kledger import AsyncLedgerClient
 
         client = AsyncLedgerClient(self.url, token=self._token())

@@ -25,7 +25,7 @@ def read(content: bytes) -> Read:
 
 
 def read_text(text: str) -> Read:
-    """The same of HTML that is text already."""
+    """What a reader of a page sees, of HTML that is text already."""
     parser = _Parser()
     parser.feed(text)
     parser.close()

@@ -161,7 +161,7 @@ async def reach(desk: Desk, freshness: Freshness) -> None:
 
 
 async def reach_recalls(desk: Desk, freshness: Freshness) -> None:
-    """The same, and for the recalls that this node has served so far, for as long as gathering delays them.
+    """Wait as `reach` does, and for the recalls that this node has served, for as long as gathering delays them.
 
     Raises ViewBehind.
     """

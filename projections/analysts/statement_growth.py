@@ -47,7 +47,8 @@ LENGTHENING = {
 """How many times as long as its argument what a function answers may be, in characters."""
 _COLLATING, _COLLATED = "icu_collate_", 32
 _LENGTHENED_BY_CAST = {"BIT": 8, "VARCHAR": 2}
-"""The same of a cast: each byte is eight bits, and a quote in the text of a list is two characters."""
+"""How many times as long as its argument a cast may be: each byte is eight bits, and a quote in the text
+of a list is two characters."""
 _MULTIPLYING = _REPLACING | WITH_LAMBDA | _COMPARING | {"array_to_string"}
 
 _WIDTH = re.compile(r"[0-9]{1,18}")

@@ -123,9 +123,8 @@ def build_guard(connection: duckdb.DuckDBPyConnection) -> StatementGuard:
 
 
 def guard_later(connection: duckdb.DuckDBPyConnection) -> Callable[[], StatementGuard]:
-    """The same, built with the first statement: it asks an instance of its own, most nodes are asked nothing in SQL.
-
-    The macros are those of this moment.
+    """A guard that is built with the first statement, as it asks an instance of its own and most nodes are asked
+    nothing in SQL. The macros are those of this moment.
     """
     own = connection.execute(
         """

@@ -75,7 +75,7 @@ def weights(vector_weight: float) -> RankWeights:
 
 
 def chosen_of(told: SearchExplained, results: Sequence[JsonObject], by_a_model: bool) -> SearchExplained:
-    """The same for those of its results that are the answer; a model chose them, or they are its first ones."""
+    """The explanation of those results that are the answer; a model chose them, or they are the first ones."""
     ranks = {item["id"]: rank for rank, item in enumerate(results, 1)}
     left: LeftOut = "not_chosen" if by_a_model else "beyond_top_k"
 

@@ -59,7 +59,7 @@ class Known(NamedTuple):
     """The trace that it states in its source."""
 
     def in_state(self, state: State) -> Known:
-        """The same version in another state."""
+        """This version in another state."""
         before = self.standing
         standing = Standing(
             state.id, before.score, state.helpful, state.harmful, before.scopes, _moment(state.updated_us), before.owner
@@ -181,7 +181,7 @@ def texts(cursor: duckdb.DuckDBPyConnection, where: str) -> dict[int, bytes]:
 
 
 def texts_of_few(cursor: duckdb.DuckDBPyConnection, positions: Sequence[int]) -> dict[int, bytes]:
-    """The same of the versions made at these positions, in a time that does not grow with the table.
+    """The versions made at these positions, as `texts` has them, in a time that does not grow with the table.
 
     Five of 100,000 take 5 ms this way and 13 by IN, for which every block of each column is read; of 10,000, 4 and 3.5.
     """

@@ -61,7 +61,7 @@ def passages(task: str, content: str) -> Passages:
 
 
 def passages_of(items: Iterable[tuple[str, str]]) -> list[Passages]:
-    """The same of several items, given as task and content, which takes half of the time."""
+    """The terms of each passage of several items, given as task and content, in half of the time."""
     texts = [_passages(*item) for item in items]
     terms = iter(documents_terms([text for each in texts for text in each]))
     return [tuple(next(terms).indices for _ in each) for each in texts]

@@ -77,7 +77,7 @@ def knowledge_section(items: Sequence[JsonObject], language: Language = ENGLISH)
 
 
 def profile_section(items: Sequence[JsonObject], language: Language = ENGLISH, person: str | None = None) -> str:
-    """The same for items about the user, `person`; an entry about another user says about whom it is."""
+    """One numbered entry for each item about the user `person`; one about another user says about whom it is."""
     return _section(items, WORDS[language].profile, language, [about_another(item, person) for item in items])
 
 

@@ -47,7 +47,7 @@ class Standing:
     resource_ids: list[str]
 
     def at(self, position: int) -> Standing:
-        """The same, with another last position."""
+        """This standing, with another last position."""
         return replace(self, position=position)
 
 

@@ -18,7 +18,7 @@ def grouped(bodies: Sequence[Sequence[Item]], threshold: float) -> Found:
 
 
 async def grouped_in_own_process(bodies: Sequence[Sequence[Item]], threshold: float) -> Found:
-    """The same in a subprocess. Cancelling ends it."""
+    """The groups within each body of items, found in a subprocess. Cancelling ends it."""
     order = {"bodies": [[asdict(item) for item in body] for body in bodies], "threshold": threshold}
     result = await in_own_process("projections.similar.process", order, silent)
     groups = (Group(group["survivor"], tuple(Member(**each) for each in group["merged"])) for group in result["groups"])

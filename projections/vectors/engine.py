@@ -73,7 +73,7 @@ class Engine:
     async def search(
         self, query: str, options: SearchOptions, paths: Paths = "fused"
     ) -> tuple[list[Found], str | None]:
-        """The same, for every kind of store and of vectors; and why dense vectors were not used for all hits."""
+        """What is found, in every kind of store and of vectors; and why dense vectors were not used for all hits."""
         self._last_search = time.monotonic()
         dense: Vector | None = None
         lacking: str | None = None

@@ -54,7 +54,7 @@ async def revert_bulk(
 
 
 class BulkEndpoints:
-    """The same change of many items."""
+    """One change of many items."""
 
     bulk = Endpoint(bulk)
     bulk_get = Endpoint(bulk_get)

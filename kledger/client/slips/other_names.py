@@ -211,7 +211,7 @@ def _nearest(name: str, names: Iterable[str]) -> str | None:
 
 
 def telling_what_it_takes(method: Callable[P, R]) -> Callable[P, R]:
-    """The same method; arguments that do not fit are answered as those of an endpoint are."""
+    """The method, answering arguments that do not fit as an endpoint does."""
     signature = inspect.signature(method)
 
     @functools.wraps(method)

@@ -319,7 +319,7 @@ def _is_intact(data: Path | None, part: Part) -> None:
 
 
 def _vault_mended(data: Path | None, records: int) -> int:
-    """The same of the vault, into which so many records came back; how many it still lacks."""
+    """So many records came back into the vault: what the node found of it is mended. Returns how many are lacking."""
     from ledger.integrity.found import missing_from_vault, remember
     from ledger.integrity.notary_start import NotaryFiles
     from ledger.privacy.known_records import brought_back

@@ -138,7 +138,7 @@ def _admin(desk: Desk) -> APIRouter:
 
     @router.post("/models/try", responses=documented(ModelsOfNode, 403))
     async def try_models(caller: Who) -> Json:
-        """The same, after each model that is set was called once, with its time or error; calls may be billed."""
+        """Which model is set for which work, after one call of each, with its time or error; calls may be billed."""
         return Json(await tiers.models(desk, caller, call=True))
 
     @router.get("/attach", responses=documented(Attach, 403))

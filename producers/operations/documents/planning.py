@@ -27,7 +27,7 @@ class Statement:
 
     @property
     def digest(self) -> str:
-        """The same for the same words below the same headings."""
+        """Equal for equal words below equal headings."""
         return blake2b(f"{self.task}\n{self.content}".encode(), digest_size=8).hexdigest()
 
 

@@ -26,7 +26,7 @@ async def coordinator(desk: Desk, caller: Caller, item: Standing) -> str | None:
 
 
 async def coordinators(desk: Desk, caller: Caller, items: Collection[Standing]) -> dict[str, str]:
-    """The same for each of these items where there is one, by the item's id."""
+    """The entity of the caller that coordinates each of these items, by the item's id, where there is one."""
     shared = {item.id: projects for item in items if (projects := shared_in(item))}
     if not shared:
         return {}

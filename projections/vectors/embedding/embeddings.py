@@ -51,7 +51,7 @@ class HashedEmbedder:
         return self.vectors(texts)
 
     def vectors(self, texts: Sequence[str]) -> Vectors:
-        """The same, synchronously."""
+        """The vectors of texts, as rows."""
         return hashed_vectors(texts)
 
     def query(self, text: str) -> NDArray[np.float32]:

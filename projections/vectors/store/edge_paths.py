@@ -86,7 +86,7 @@ def margin(dimensions: int) -> float:
 
 
 def _among(shard: edge.EdgeShard, asked: edge.QueryRequest, hits: Hits, further: edge.Filter | None) -> Hits:
-    """The same question among these hits alone."""
+    """The answer to a question among these hits alone."""
     among: list[edge.ConditionType] = [edge.HasIdCondition({hit.id for hit in hits})]
     if further is not None:
         among.append(further)

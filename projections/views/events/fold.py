@@ -51,7 +51,7 @@ def fold(bench: Workbench, facts: Facts) -> None:
 
 
 def fold_few(con: duckdb.DuckDBPyConnection, counted: list[Counted]) -> None:
-    """The same for a few events."""
+    """Append the accepted events of a small batch."""
     insert(
         con,
         "other_events",

@@ -26,7 +26,7 @@ def fold(bench: Workbench, _facts: Facts) -> None:
 
 
 def fold_few(con: duckdb.DuckDBPyConnection, counted: list[Counted]) -> None:
-    """The same for a few events."""
+    """Append the keys of a few accepted events."""
     insert(con, "event_keys", ((key_of(c.envelope.id), c.position) for c in counted))
 
 

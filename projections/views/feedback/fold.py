@@ -121,7 +121,7 @@ def _credit(bench: Workbench, cases: pa.Table) -> pa.ChunkedArray:
 
 
 def fold_few(con: duckdb.DuckDBPyConnection, counted: list[Counted]) -> None:
-    """The same for a few events."""
+    """Append the cases of a few events."""
     rated = [(c, c.fact) for c in counted if isinstance(c.fact, _RATED)]
     if not rated:
         return

@@ -53,7 +53,7 @@ def fold(bench: Workbench, facts: Facts) -> None:
 
 
 def fold_few(con: duckdb.DuckDBPyConnection, counted: list[Counted]) -> None:
-    """The same for a few events."""
+    """Append what a few focuses injected."""
     insert(
         con,
         "goal_focuses",

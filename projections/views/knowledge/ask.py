@@ -38,7 +38,8 @@ ITEM_COLUMNS = ", ".join(column.read() for column in _READ)
 """The columns of an item, by name, from the view `knowledge`, from `knowledge_at` or from MADE."""
 ITEM_NAMES = tuple(column.name for column in _READ)
 ITEM_VALUES = ", ".join(f"{column.name}{'::VARCHAR' if column.kind == 'JSON' else ''}" for column in _READ)
-"""The same, once they are read, as values of a JSON array: a document as its text, which keeps its numbers."""
+"""The columns of an item, once they are read, as values of a JSON array: a document as its text, which keeps
+its numbers."""
 WHERE_SET = ("merged_into", *SHOWN)
 """The columns that answers have where they are not null."""
 STATED = ("types", "task", "content", "tags", "scopes", "resource_ids", "source", "score")

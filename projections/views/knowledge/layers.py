@@ -24,7 +24,7 @@ def layer_of(item: JsonObject) -> ItemLayer:
 
 
 def layer_in(table: str = "") -> str:
-    """The same of a row, in SQL."""
+    """The layer of a row of the view `knowledge`, in SQL."""
     in_a_project = f"len(list_filter({table}scopes, x -> starts_with(x, {text(scope_of(''))}))) > 0"
     return f"""CASE WHEN {table}layer IS NULL
         THEN CASE WHEN list_contains({table}types, {text(ITEM_TYPE)}) THEN 'document' ELSE 'plain' END

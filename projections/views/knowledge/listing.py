@@ -83,7 +83,7 @@ def items_in(
 
 
 items = in_one_state(items_in)
-"""The same, in a state of its own."""
+"""A page of the items that the caller sees, in a state of the view of its own."""
 
 
 def in_list(row: JsonObject, wanted: Wanted) -> JsonObject:

@@ -228,7 +228,10 @@ class KnowledgeRules(Rules):
             con.unregister("touched")
 
     def _write_few(self, con: duckdb.DuckDBPyConnection) -> None:
-        """The same by literals: a new item has no row to replace, and a verdict or two change numbers in place."""
+        """Replace the rows of a few changed items by literals.
+
+        A new item has no row to replace, and a verdict or two change numbers in place.
+        """
         changed = dict(self._changed_items)
         judged = [key for key in changed if key in self._held and key not in self._remade]
         if len(judged) <= IN_PLACE:

@@ -45,7 +45,7 @@ class KeptEvent:
 
 @dataclass(frozen=True, slots=True)
 class StatedEvent(KeptEvent):
-    """The same, with the event's data and the places in it that were erased."""
+    """An event that the view has, with its data and the places in it that were erased."""
 
     data: JsonObject
     erased: Places = NOTHING
@@ -90,7 +90,7 @@ def stated_events(
     event_ids: Sequence[str],
     beginning: str | None = None,
 ) -> dict[str, StatedEvent]:
-    """The same as kept_events, with the data of each; and the events whose ids have this prefix."""
+    """What `kept_events` has, with the data of each; and the events whose ids have this prefix."""
     columns = "event_id, type, entity_id, position, data::VARCHAR"
     rows = _with_ids(cursor, columns, org, actors, event_ids)
     if beginning is not None:

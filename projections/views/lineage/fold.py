@@ -56,7 +56,7 @@ def fold(bench: Workbench, _facts: Facts) -> None:
 
 
 def fold_few(con: duckdb.DuckDBPyConnection, counted: list[Counted]) -> None:
-    """The same, of a few events."""
+    """Append the links of a few events."""
     insert(con, "other_links", (row for c in counted if not isinstance(c.fact, RecallServed) for row in _rows(c)))
 
 

@@ -34,7 +34,7 @@ from projections.fold_kit import late_compute as pc
 SERVING: dict[type[Fact], str] = {RecallServed: "served", GoalFocused: "injected"}
 """The relation between an event that serves items and each of the items."""
 SHOWN = "shown"
-"""The same of a recall that does not count: a look at a page."""
+"""The relation of a recall that does not count, a look at a page, to each of its items."""
 
 _LINKS = (
     ("trace", "trace:", "trace_id"),

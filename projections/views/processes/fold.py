@@ -73,7 +73,7 @@ def fold(bench: Workbench, facts: Facts) -> None:
 
 
 def fold_few(con: duckdb.DuckDBPyConnection, counted: list[Counted]) -> None:
-    """The same for a few events."""
+    """Apply the stages and outcomes of a few events."""
     _apply(
         con,
         [

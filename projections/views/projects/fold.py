@@ -41,7 +41,7 @@ def fold(bench: Workbench, facts: Facts) -> None:
 
 
 def fold_few(con: duckdb.DuckDBPyConnection, counted: list[Counted]) -> None:
-    """The same for a few events."""
+    """Keep what a few events state of members."""
     last = {
         (c.org, c.entity_id, c.fact.member): (c, c.fact) for c in counted if isinstance(c.fact, ProjectMemberAssigned)
     }

@@ -30,7 +30,7 @@ def fold(bench: Workbench, facts: Facts) -> None:
 
 
 def fold_few(con: duckdb.DuckDBPyConnection, counted: list[Counted]) -> None:
-    """The same for a few events."""
+    """Append a few recalls."""
     insert(
         con,
         "waiting_recalls",

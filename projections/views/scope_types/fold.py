@@ -36,7 +36,7 @@ def fold(bench: Workbench, facts: Facts) -> None:
 
 
 def fold_few(con: duckdb.DuckDBPyConnection, counted: list[Counted]) -> None:
-    """The same for a few events."""
+    """Keep the registrations of types in a few events."""
     last = {(c.org, c.entity_id): (c, c.fact) for c in counted if isinstance(c.fact, ScopeTypeRegistered)}
     if not last:
         return

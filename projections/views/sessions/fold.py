@@ -64,7 +64,7 @@ def fold(bench: Workbench, facts: Facts) -> None:
 
 
 def fold_few(con: duckdb.DuckDBPyConnection, counted: list[Counted]) -> None:
-    """The same for a few events."""
+    """Append what a few events say of sessions."""
     insert(
         con,
         "session_events",

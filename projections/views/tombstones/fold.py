@@ -91,7 +91,7 @@ def _of_a_model(bench: Workbench, events: pa.Table) -> pa.Table:
 
 
 def fold_few(con: duckdb.DuckDBPyConnection, counted: list[Counted]) -> None:
-    """The same for a few events."""
+    """Append the tombstones of a few events."""
     rows = [(c, row) for c in counted if (row := _row(c)) is not None]
     caused = [row for c, row in rows if c.envelope.causationid is not None]
     if caused:
