@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -55,3 +56,17 @@ def blocks(page: Path) -> list[Block]:
         Block(page, text.count("\n", 0, match.start()) + 1, match["language"], match["text"])
         for match in _FENCE.finditer(text)
     ]
+
+
+def imported_by(sources: tuple[str, ...]) -> dict[str, Path]:
+    """The modules of the product, by name, that these modules and packages import."""
+    paths = modules(PACKAGES)
+    names = {".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): path for path in paths}
+    found: set[str] = set()
+    for name, path in names.items():
+        if not name.startswith(sources):
+            continue
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ImportFrom) and node.module:
+                found |= {f"{node.module}.{one.name}" for one in node.names} | {node.module}
+    return {name: names[name] for name in found & names.keys()}

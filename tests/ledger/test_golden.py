@@ -38,6 +38,15 @@ from ledger.wire.upcasts import known_versions
 
 GOLDEN = Path(__file__).resolve().parents[1] / "golden"
 
+CASE = Case(
+    task="处理年报",
+    query="年报 表格",
+    outcome="12 张表全部正确",
+    timestamp="2026-02-04T08:00:00Z",
+    trace_id="trace-43",
+    message_id="msg-9",
+)
+
 # A sample means the example of the reference, unless its meaning is written here. When an example changes, what it was
 # is written here, and the sample stays.
 WRITTEN: dict[str, Fact] = {
@@ -91,29 +100,8 @@ WRITTEN: dict[str, Fact] = {
         expected_version=1,
         reason="页脚也会干扰",
     ),
-    "knowledge.rated.1": KnowledgeRated(
-        verdict="helpful",
-        case=Case(
-            task="处理年报",
-            query="年报 表格",
-            outcome="12 张表全部正确",
-            timestamp="2026-02-04T08:00:00Z",
-            trace_id="trace-43",
-            message_id="msg-9",
-        ),
-    ),
-    "knowledge.rated.2": KnowledgeRated(
-        verdict="helpful",
-        case=Case(
-            task="处理年报",
-            query="年报 表格",
-            outcome="12 张表全部正确",
-            timestamp="2026-02-04T08:00:00Z",
-            trace_id="trace-43",
-            message_id="msg-9",
-        ),
-        through="project:ledger",
-    ),
+    "knowledge.rated.1": KnowledgeRated(verdict="helpful", case=CASE),
+    "knowledge.rated.2": KnowledgeRated(verdict="helpful", case=CASE, through="project:ledger"),
     "knowledge.scored.1": KnowledgeScored(score=4, reason="works on scans too"),
     "knowledge.scored.2": KnowledgeScored(score=4, reason="works on scans too", through="project:ledger"),
     "knowledge.confirmed.1": KnowledgeConfirmed(case=Case(task="运行单元测试前需要准备数据库", message_id="msg-0050")),

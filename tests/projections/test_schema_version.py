@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import ast
-
 import pytest
 
 from projections.engine.duckdb import open_view, schema_version_of
 from projections.engine.registry import VIEWS
 from projections.engine.schema_version import SCHEMA_VERSION, SOURCES, version_of
-from tests.house.project import PACKAGES, ROOT, modules
+from tests.house.project import imported_by
 
 FILES = [("projections.views/a.py", b"one"), ("projections.views/b.py", b"two")]
 
@@ -54,15 +52,7 @@ PORT = "ledger.stream"
 
 
 def test_whatever_its_modules_import_is_part_of_it_as_well_unless_it_only_opens_something() -> None:
-    sources = [path.relative_to(ROOT).with_suffix("") for path in modules(PACKAGES)]
-    names = {".".join(path.parts).removesuffix(".__init__"): ROOT / path.with_suffix(".py") for path in sources}
-    missing = set()
-    for name, path in names.items():
-        if not name.startswith(SOURCES):
-            continue
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.ImportFrom) and node.module:
-                imported = {f"{node.module}.{one.name}" for one in node.names} | {node.module}
-                missing |= {each for each in imported & names.keys() if not each.startswith((*SOURCES, *WITHOUT_RULES))}
-    packages = {name for name in missing if names[name].name == "__init__.py"}
+    imported = imported_by(SOURCES)
+    missing = {name for name in imported if not name.startswith((*SOURCES, *WITHOUT_RULES))}
+    packages = {name for name in missing if imported[name].name == "__init__.py"}
     assert missing - packages == {PORT}
