@@ -7,8 +7,9 @@ permission, or the time is over.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from functools import cache
+from typing import Any
 
 import nats
 import nats.errors
@@ -193,7 +194,7 @@ class BrokerConnection:
             client = QuickClient()
             try:
                 async with asyncio.timeout_at(deadline):
-                    await self._try(client)
+                    await _or_given_up(self._try(client))
                 await self._use(client)
                 return
             except (TimeoutError, OSError, nats.errors.Error) as error:
@@ -317,6 +318,22 @@ def _too_late(future: asyncio.Future[Msg]) -> None:
 def _outage(address: str) -> Outage:  # noqa: ARG001  # the key of the cache
     """The outage of one broker, shared by the connections of this process, which are all lost at once."""
     return Outage("broker_connection_lost", "broker_connection_back", log)
+
+
+async def _or_given_up(opening: Coroutine[Any, Any, None]) -> None:
+    """Open, and end as soon as this is cancelled.
+
+    Until Python 3.12 `asyncio.wait_for`, by which the library opens, loses a cancellation that comes at the moment at
+    which the socket is there, and goes on: so it is told until it has ended.
+    """
+    task = asyncio.ensure_future(opening)
+    try:
+        await asyncio.wait({task})
+    finally:
+        while not task.done():
+            task.cancel()
+            await asyncio.wait({task}, timeout=_RECONNECT_WAIT)
+    task.result()
 
 
 async def close_client(client: Client) -> None:
