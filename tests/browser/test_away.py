@@ -6,6 +6,7 @@ import re
 import signal
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
@@ -23,11 +24,34 @@ def saved(node: RunningNode, content: str, item: str = "pier") -> None:
         caught_up(ledger)
 
 
+# A page waits ten seconds for an answer, and looks every twenty: here it has less patience.
+IMPATIENT = """
+const abortsAfter = AbortSignal.timeout.bind(AbortSignal), callsAfter = window.setTimeout.bind(window);
+AbortSignal.timeout = (ms) => abortsAfter(ms / 10);
+window.setTimeout = (call, ms, ...more) => callsAfter(call, ms / 10, ...more);
+"""
+
+
+def impatient(browser: Browser, node: RunningNode, **how: Any) -> Window:
+    """A window of somebody who is signed in, whose pages wait a tenth of the time."""
+    window = Window(browser, node.url, **how)
+    window.context.add_init_script(IMPATIENT)
+    window.sign_in()
+    return window
+
+
 @pytest.fixture
 def stopping(browser: Browser, tmp_path: Path) -> Iterator[RunningNode]:
     """A node that a test may stop."""
     with running(tmp_path / "data") as node:
         saved(node, "In the north.")
+        yield node
+
+
+@pytest.fixture(scope="module")
+def hanging(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningNode]:
+    """A node that tests have hang for a while."""
+    with running(tmp_path_factory.mktemp("hanging") / "data") as node:
         yield node
 
 
@@ -39,8 +63,7 @@ def look_again(page: Page) -> None:
 def test_a_node_that_is_started_again_is_told_as_away_then_signed_out_and_then_the_page_goes_on(
     browser: Browser, stopping: RunningNode
 ) -> None:
-    window = Window(browser, stopping.url)
-    window.sign_in()
+    window = impatient(browser, stopping)
     page = window.open("/ui/items/pier?show=revise")
     page.get_by_label("Content").fill("what I wrote for an hour")
     note = page.locator("#away-note")
@@ -67,18 +90,17 @@ def test_a_node_that_is_started_again_is_told_as_away_then_signed_out_and_then_t
 
 @pytest.mark.parametrize("path", ["/ui/knowledge", "/ui/new", "/ui/sql"])
 def test_a_node_that_hangs_is_told_on_any_page_and_no_more_once_it_goes_on(
-    browser: Browser, stopping: RunningNode, path: str
+    browser: Browser, hanging: RunningNode, path: str
 ) -> None:
-    window = Window(browser, stopping.url, language="zh-CN")
-    window.sign_in()
+    window = impatient(browser, hanging, language="zh-CN")
     page = window.open(path)
     note = page.locator("#away-note")
-    stopping.process.send_signal(signal.SIGSTOP)
+    hanging.process.send_signal(signal.SIGSTOP)
     try:
         look_again(page)
         expect(note).to_contain_text("节点没有响应")
     finally:
-        stopping.process.send_signal(signal.SIGCONT)
+        hanging.process.send_signal(signal.SIGCONT)
     expect(note).to_be_hidden()
     assert not window.complaints
     window.close()
