@@ -114,6 +114,11 @@ class EmbeddedServer:
         return self._access
 
     @property
+    def gone(self) -> bool:
+        """Whether it is down for good: where it ends as the node stops, nobody starts it again."""
+        return self.ending() and self.pid is None
+
+    @property
     def trouble(self) -> str | None:
         """Why the server cannot store events now; None while it can."""
         return self._disk.trouble if self._disk is not None else None

@@ -151,9 +151,9 @@ class Notary:
                 )
         return chain
 
-    async def close(self) -> None:
-        """Sign the latest events, as far as a short time allows."""
-        if not self._is_stopped():
+    async def close(self, hopeless: Callable[[], bool] = lambda: False) -> None:
+        """Sign the latest events, as far as a short time allows; nothing where it is `hopeless` to wait for the log."""
+        if not self._is_stopped() and not hopeless():
             self._urgent += 1
             with contextlib.suppress(LedgerError, OSError, TimeoutError):
                 async with asyncio.timeout(LAST_WORDS_SECONDS), self._turn:

@@ -80,7 +80,7 @@ async def assemble(base: Foundation, stack: AsyncExitStack, started: float, endi
         access, base.vault, keyring, holding, base.environment.sessions, settings.replicas, stack
     )
     notary = await create_notary(ledger, settings.data, settings.checkpoint_hook)
-    stack.push_async_callback(notary.close)
+    stack.push_async_callback(notary.close, base.broker_gone)
     go_on(ending)
     archiving = Archiving(access, settings.data, notary, base.environment.segment_events, base.master)
 

@@ -78,6 +78,8 @@ class Foundation:
     parked: ParkedEvents
     files: LiveFiles
     opening: asyncio.Task[tuple[Instance, bool]]
+    broker_gone: Callable[[], bool]
+    """Whether its broker has ended for good."""
 
 
 async def begin(settings: NodeSettings, stack: AsyncExitStack, ending: Callable[[], bool]) -> Foundation:
@@ -94,7 +96,7 @@ async def begin(settings: NodeSettings, stack: AsyncExitStack, ending: Callable[
     sock = stack.enter_context(reserved(host, port))
     stack.enter_context(traced(version(PRODUCT)))
     spare = await stack.enter_async_context(spare_process())  # it loads while the broker and the view begin
-    access, broker_trouble = await _broker(settings, stack, ending)
+    access, server = await _broker(settings, stack, ending)
     go_on(ending)
     await ensure_stream(access, replicas=settings.replicas)
     await ensure_keys_bucket(access, replicas=settings.replicas)
@@ -103,7 +105,8 @@ async def begin(settings: NodeSettings, stack: AsyncExitStack, ending: Callable[
     stack.push_async_callback(vault.close)
     keyring = Keyring.over(vault, asyncio.get_running_loop())
     ledger = await JetStreamLedger.connect(access, role="node", name="kledger-node")
-    ledger.hindered = broker_trouble
+    if server is not None:
+        ledger.hindered = lambda: server.trouble
     stack.push_async_callback(ledger.close)
     go_on(ending)
     head = (await ledger.head()).position
@@ -130,6 +133,7 @@ async def begin(settings: NodeSettings, stack: AsyncExitStack, ending: Callable[
         parked=parked,
         files=files,
         opening=opening,
+        broker_gone=lambda: server is not None and server.gone,
     )
 
 
@@ -140,17 +144,17 @@ async def _end(opening: asyncio.Task[tuple[Instance, bool]]) -> None:
 
 async def _broker(
     settings: NodeSettings, stack: AsyncExitStack, ending: Callable[[], bool]
-) -> tuple[BrokerAccess, Callable[[], str | None]]:
-    """Access to the broker, and a function that returns why it accepts no writes (None while it does)."""
+) -> tuple[BrokerAccess, EmbeddedServer | None]:
+    """Access to the broker, and the node's own broker, where it has one."""
     if settings.nats is not None:
         credentials = os.environ.get("KLEDGER_NATS_CREDENTIALS")
         access = access_with(settings.nats, Path(credentials)) if credentials else BrokerAccess.from_url(settings.nats)
-        return access, lambda: None
+        return access, None
     server = EmbeddedServer(settings.data / "broker")
     server.ending = ending
     access = await unless(ending, server.start())
     stack.push_async_callback(server.stop)
-    return access, lambda: server.trouble
+    return access, server
 
 
 async def _master_key(access: BrokerAccess, data: Path) -> bytes:
