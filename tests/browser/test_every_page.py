@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import gzip
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 import httpx
 import pytest
+from playwright.sync_api import Browser, Page
 
 from producers.web.files import files
 from tests.browser.addresses import PAGES
@@ -58,22 +61,68 @@ def axe(tmp_path_factory: pytest.TempPathFactory) -> str:
     return (installed(folder, "axe-core") / "node_modules" / "axe-core" / "axe.min.js").read_text("utf-8")
 
 
-@pytest.mark.parametrize("name", PAGES)
-def test_axe_finds_nothing_serious_in_the_light_and_in_the_dark(
-    kept_window: Open, operator: Any, axe: str, name: str
-) -> None:
-    page = kept_window(signed_in=operator).open(PAGES[name])
+@dataclass(frozen=True)
+class Looked:
+    """What one visit to a page told."""
+
+    titles: list[str]
+    text: str
+    asked: set[str]
+    odd: int
+    focused: tuple[str, str]
+    violations: dict[Scheme, list[Any]]
+
+
+@pytest.fixture(scope="module")
+def look(browser: Browser, node: RunningNode, operator: Any, axe: str) -> Iterator[Callable[[str], Looked]]:
+    """Visits a page once, and keeps what was to be seen there for every test of it."""
+    window = Window(browser, node.url, signed_in=operator)
+
+    @cache
+    def looked(name: str) -> Looked:
+        window.requested.clear()
+        page = window.open(PAGES[name])
+        titles, text = page.locator("h1").all_inner_texts(), page.locator("main").inner_text().strip()
+        odd = page.evaluate(
+            "[...document.querySelectorAll('[onclick], [tabindex]')].filter(e => e.tabIndex > 0 || e.onclick).length"
+        )
+        page.keyboard.press("Tab")
+        skip = page.evaluate("document.activeElement.className")
+        page.keyboard.press("Enter")
+        focused = (skip, page.evaluate("document.activeElement.id"))
+        asked = {urlsplit(each).netloc for each in window.requested}
+        found = violations(page, axe, name)
+        complaints = [*window.complaints]
+        window.complaints.clear()
+        assert not complaints, complaints
+        return Looked(titles, text, asked, odd, focused, found)
+
+    yield looked
+    window.close()
+
+
+def violations(page: Page, axe: str, name: str) -> dict[Scheme, list[Any]]:
+    """What the checker of accessibility finds in each scheme."""
     if name in LONG:
         page.evaluate(SHORTENED)
         assert page.locator("main h2, main details").count() > 4
     page.evaluate(axe)
     ran: tuple[tuple[Scheme, dict[str, Any]], ...] = (("light", {}), ("dark", {"runOnly": OF_COLOURS}))
+    found = {}
     for scheme, rules in ran:
         page.emulate_media(color_scheme=scheme)
-        found = page.evaluate("rules => axe.run(document, {resultTypes: ['violations'], ...rules})", rules)
+        told = page.evaluate("rules => axe.run(document, {resultTypes: ['violations'], ...rules})", rules)
+        found[scheme] = told["violations"]
+    page.emulate_media(color_scheme="light")
+    return found
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_axe_finds_nothing_serious_in_the_light_and_in_the_dark(look: Callable[[str], Looked], name: str) -> None:
+    for scheme, found in look(name).violations.items():
         serious = [
             (each["id"], [(node["target"], node["failureSummary"]) for node in each["nodes"][:3]])
-            for each in found["violations"]
+            for each in found
             if each["impact"] in SERIOUS
         ]
         assert not serious, scheme
@@ -112,32 +161,23 @@ def test_the_first_load_is_light(window: Open) -> None:
 
 
 @pytest.mark.parametrize("name", PAGES)
-def test_a_page_says_without_scripts_what_it_says_with_them(kept_window: Open, operator: Any, name: str) -> None:
-    said = []
-    for how in ({}, {"scripts": False}):
-        own = kept_window(signed_in=operator, **how)
-        own.open(PAGES[name])
-        said.append(own.page.locator("h1").all_inner_texts())
-        assert own.page.locator("main").inner_text().strip()
-    assert said[0] == said[1]
-    assert said[0]
+def test_a_page_says_without_scripts_what_it_says_with_them(
+    kept_window: Open, operator: Any, look: Callable[[str], Looked], name: str
+) -> None:
+    page = kept_window(signed_in=operator, scripts=False).open(PAGES[name])
+    assert page.locator("main").inner_text().strip()
+    assert look(name).text
+    assert page.locator("h1").all_inner_texts() == look(name).titles != []
 
 
 @pytest.mark.parametrize("name", PAGES)
 def test_everything_on_a_page_is_of_this_node_and_reached_by_the_keyboard(
-    kept_window: Open, operator: Any, node: RunningNode, name: str
+    look: Callable[[str], Looked], node: RunningNode, name: str
 ) -> None:
-    own = kept_window(signed_in=operator)
-    own.requested.clear()
-    page = own.open(PAGES[name])
-    assert {urlsplit(each).netloc for each in own.requested} == {urlsplit(node.url).netloc}
-    assert not page.evaluate(
-        "[...document.querySelectorAll('[onclick], [tabindex]')].filter(e => e.tabIndex > 0 || e.onclick).length"
-    )
-    page.keyboard.press("Tab")
-    assert page.evaluate("document.activeElement.className") == "skip"
-    page.keyboard.press("Enter")
-    assert page.evaluate("document.activeElement.id") == "main"
+    looked = look(name)
+    assert looked.asked == {urlsplit(node.url).netloc}
+    assert not looked.odd
+    assert looked.focused == ("skip", "main")
 
 
 def test_pages_are_refused_to_a_program_that_is_not_signed_in(node: RunningNode) -> None:
