@@ -15,13 +15,13 @@ from projections.live.rebuild import Rebuilt
 async def compared_with(live: Instance, fresh: Instance, rebuilt: Rebuilt) -> JsonObject:
     """Digests and differences of a rebuilt view and the live one, both at the same position.
 
-    A live view that cannot be read has none.
+    A live view that cannot be read has none, and one of another log may be at any position.
     """
     ours, theirs = await asyncio.to_thread(lambda: (_digests_of(live), digests(fresh.con)))
     unlike = ours != theirs and not live.damage
     differing = await asyncio.to_thread(differences, live.con.cursor(), fresh.con) if unlike else []
     return {
-        "position": live.position,
+        "position": fresh.position,
         "events": rebuilt.events,
         "refused": rebuilt.refused,
         "seconds": round(rebuilt.seconds, 3),

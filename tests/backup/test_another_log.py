@@ -181,7 +181,9 @@ def test_views_of_another_node_are_told_and_folded_on_once_they_are_made_anew(
     with with_views_of(other, nodes, own, tmp_path / "data") as node, node.client() as ledger:
         until(lambda: any("stands still" in reason for reason in ledger.status()["reasons"]), "the node says so")
         assert any("kledger rebuild" in reason for reason in ledger.status()["reasons"])
-        assert result_of(ledger, "rebuild")["swapped"]
+        rebuilt = result_of(ledger, "rebuild")
+        assert (rebuilt["swapped"], rebuilt["position"]) == (True, ledger.status()["stream"]["head"])
+        assert rebuilt["certificate"] is not None, "it is for what was made, at the end of this log"
         saved_after = ledger.save("Go on", "without a restart", ["tool"], scopes=["public"])
         assert ledger.get(saved_after["id"])["content"] == "without a restart"
         caught_up(ledger)
