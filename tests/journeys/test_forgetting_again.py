@@ -17,9 +17,11 @@ from ledger.privacy.vault_jetstream import JetStreamVault
 from ledger.store.jetstream import JetStreamLedger
 from producers.node.receipts import Order
 from tests.journeys.running_node import RunningNode, caught_up, result_of, running, until
+from tests.processes.sooner import sooner
 from tests.sealed_events import sealed_event
 
 ADA = "user:ada"
+TRIED_AGAIN_SOON = sooner({"producers.node.eraser:_RETRY_SECONDS": 0.2})
 
 
 def save(item: str, owner: str) -> NewEvent:
@@ -103,7 +105,7 @@ def test_a_receipt_that_cannot_be_read_is_written_again_and_an_order_is_told(hol
     receipt.write_bytes(holds)
     order = data / "receipts" / "forget-20260101-0.pending.json"
     order.write_bytes(holds)
-    with running(data) as node, node.client() as ledger:
+    with running(data, env=TRIED_AGAIN_SOON) as node, node.client() as ledger:
         until(lambda: any(order.name in reason for reason in ledger.status()["reasons"]), "the order is told")
         assert not [reason for reason in ledger.status()["reasons"] if str(tmp_path) in reason]
         again = orjson.loads(receipt.read_bytes())["receipt"]

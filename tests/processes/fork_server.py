@@ -34,11 +34,12 @@ from typing import Any
 
 from tests.processes import nursery
 from tests.processes.request import ENDED, STARTED, request_of
+from tests.processes.sooner import put_intervals
 
 READY = "ready"
 PROGRAM = "producers.cli.main"
-LATE = ("anyio._backends._asyncio", "anyio.streams.tls", "uvicorn.lifespan.on")
-"""What libraries import when a node runs already."""
+LATE = ("anyio._backends._asyncio", "anyio.streams.tls", "uvicorn.lifespan.on", "producers.mcp.stdio")
+"""What is imported when a node, or `kledger mcp`, runs already."""
 FAULTS = "FAULT_ROOT"
 """The variable that has faults put in place (tests/faults/inject)."""
 
@@ -221,6 +222,7 @@ def main() -> None:
         become(child)
         nursery.grown(child)
         command = partial(started, child["module"])
+    put_intervals()
     put_faults()
     os._exit(run(command) & 0xFF)
 

@@ -24,6 +24,7 @@ from tests.processes.request import STARTED, request_of, sent, umask_of_this_pro
 
 MODULES = (
     "ledger.backup.process",
+    "projections.archive.process",
     "projections.live.rebuild",
     "projections.similar.process",
     "projections.vectors.process",
