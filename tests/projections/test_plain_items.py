@@ -171,7 +171,7 @@ def row_of(item: PlainItem) -> tuple[object, ...]:
     return *stated, item.helpful, item.harmful, item.created, item.position
 
 
-@law(36)
+@law(36, dear=True)
 @given(seed=st.integers(0, 2**32))
 def test_what_counts_and_what_is_seen_of_items_is_what_plain_python_says(seed: int) -> None:
     chance = Random(seed)
