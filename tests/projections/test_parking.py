@@ -179,21 +179,21 @@ async def test_live_the_poison_is_parked_and_the_rest_goes_on_and_a_rebuild_agre
 ) -> None:
     ledger = MemoryLedger()
     marked()
-    await ledger.append_many(history(200, {7, 8, 120}))
+    await ledger.append_many(history(30, {7, 8, 20}))
     async with projecting(ledger, parked) as (view, projector):
-        await view.wait_for(200, PATIENCE)
+        await view.wait_for(30, PATIENCE)
         last = await ledger.append(saved("after"))
         await view.wait_for(last.position, PATIENCE)
         assert projector.trouble is None
-        assert parked.waiting == [7, 8, 120]
+        assert parked.waiting == [7, 8, 20]
         live = await view.ask(digests)
         assert await view.ask(lambda cursor: rows(cursor, "SELECT position, code FROM refused_events ORDER BY 1")) == [
-            (at, "unfoldable") for at in (7, 8, 120)
+            (at, "unfoldable") for at in (7, 8, 20)
         ]
         reasons, waiting = await attention(ledger, view, parked)
-        assert (reasons, waiting) == ([], ["3 parked events wait for you (at 7, 8, 120): kledger refused list"])
+        assert (reasons, waiting) == ([], ["3 parked events wait for you (at 7, 8, 20): kledger refused list"])
     replayed = View(Instance(open_view(None)))
-    await catch_up(ledger, replayed, 201, parked=parked.parked)
+    await catch_up(ledger, replayed, 31, parked=parked.parked)
     assert digests(replayed.instance.con) == live
     with pytest.raises(UnfoldableEvent, match="position 7 "):
         await rebuild_into(ledger, tmp_path / "strict.duckdb", parked={8: parked.parked[8]})
