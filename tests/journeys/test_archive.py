@@ -15,9 +15,10 @@ from kledger.contract.errors import InvalidPayload
 from tests.files import entries
 from tests.journeys.running_node import ENVIRONMENT, RunningNode, caught_up, items, result_of, running, until, up
 from tests.processes import started
+from tests.processes.sooner import SIGNED_AND_ARCHIVED, sooner
 
 SEGMENT = 20
-SETTING = {"KLEDGER_ARCHIVE_EVENTS": str(SEGMENT)}
+SETTING = {"KLEDGER_ARCHIVE_EVENTS": str(SEGMENT), **sooner(SIGNED_AND_ARCHIVED)}
 PERSON = "user:ada"
 
 
