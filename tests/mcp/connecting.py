@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -14,7 +15,7 @@ from mcp import Client, StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
 
 from ledger.event import JsonObject
-from tests.journeys.running_node import KLEDGER, ROOT
+from tests.processes.started import ENVIRONMENT, KLEDGER, ROOT, can_fork, fork_server
 
 Way = Literal["http", "http of 2025", "stdio", "stdio of 2025"]
 WAYS: tuple[Way, ...] = ("http", "http of 2025", "stdio", "stdio of 2025")
@@ -49,11 +50,21 @@ async def connected(
 
 
 def stdio(url: str, *, token: str | None = None, **who: str) -> StdioServerParameters:
-    """How a client starts `kledger mcp`."""
+    """How a client starts `kledger mcp`: forked, where it can be."""
     named = [word for kind, name in who.items() for word in (f"--{kind}", name)]
+    command = KLEDGER
+    if can_fork(ENVIRONMENT):
+        command = [
+            sys.executable,
+            "-I",
+            "-S",
+            str(ROOT / "tests" / "processes" / "launch.py"),
+            fork_server.at,
+            str(ROOT),
+        ]
     return StdioServerParameters(
-        command=KLEDGER[0],
-        args=[*KLEDGER[1:], "mcp", "--url", url, *named],
+        command=command[0],
+        args=[*command[1:], "mcp", "--url", url, *named],
         env={"PYTHONPATH": os.environ.get("PYTHONPATH", str(ROOT)), **({"KLEDGER_TOKEN": token} if token else {})},
         cwd=ROOT,
     )
