@@ -37,6 +37,7 @@ from tests.journeys.running_node import (
 )
 from tests.patience import comes_true
 from tests.processes import started
+from tests.processes.sooner import SIGNED_AND_ARCHIVED, sooner
 
 
 @contextmanager
@@ -205,7 +206,7 @@ def archive_of(ledger: LedgerClient) -> dict[str, Any]:
 
 def test_an_archive_without_room_says_so_holds_nothing_up_and_goes_on_when_there_is_some(tmp_path: Path) -> None:
     data, size = tmp_path / "data", 20
-    setting = {"KLEDGER_ARCHIVE_EVENTS": str(size)}
+    setting = {"KLEDGER_ARCHIVE_EVENTS": str(size), **sooner(SIGNED_AND_ARCHIVED)}
     with small_disk(data / "archive", 4) as disk, running(data, env=setting) as node, node.client() as ledger:
         ballast = fill(disk, 30_000)
         assert ledger.save_many(items(10 * size))["saved"] == 10 * size
