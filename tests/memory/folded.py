@@ -48,11 +48,13 @@ def twice(log: Log) -> Workbench:
 
 WAYS: dict[str, Callable[[Log], Workbench]] = {
     "a rebuild": view_of,
-    "in parts": lambda log: view_of(log, range(0, len(log), 3)),
+    "in parts": lambda log: view_of(log, range(0, len(log), max(3, len(log) // 6))),
     "live": one_by_one,
     "delivered twice": twice,
 }
 ROADS = {"small batches, by the models": 256, "large batches, by SQL": 0}
+# One event is no large batch: to have SQL take each by itself is a fifth of a second for each.
+TAKEN = [(road, way) for road in ROADS for way in WAYS if way != "live" or ROADS[road]]
 
 
 def outcome(bench: Workbench) -> dict[str, Any]:
@@ -66,10 +68,9 @@ def outcome(bench: Workbench) -> dict[str, Any]:
 
 
 def outcomes(log: Log) -> Iterator[tuple[str, dict[str, Any]]]:
-    for road, small in ROADS.items():
-        batch.SMALL = small
-        for way, fold in WAYS.items():
-            yield f"{way}, {road}", outcome(fold(log))
+    for road, way in TAKEN:
+        batch.SMALL = ROADS[road]
+        yield f"{way}, {road}", outcome(WAYS[way](log))
 
 
 def main(file: Path) -> None:

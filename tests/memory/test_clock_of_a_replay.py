@@ -30,7 +30,7 @@ from ledger.privacy.master_key import kept_master_key
 from ledger.store.jetstream import JetStreamLedger
 from projections.live.rebuild import rebuild_in_own_process
 from tests.journeys.running_node import ENVIRONMENT, ROOT, RunningNode, caught_up, result_of, running, until
-from tests.memory.folded import ASKED, ROADS, WAYS
+from tests.memory.folded import ASKED, TAKEN
 from tests.memory.test_lives import ANN, EVE, NODE, THREE, at, expired, lives, mood, promoted, recalled
 from tests.openai_server import embedding_endpoint
 from tests.patience import PATIENCE
@@ -137,7 +137,7 @@ def test_every_split_road_and_delivery_decides_alike_a_year_ahead_and_a_year_bac
         assert len(said["logs"]) == len(logs)
     for number in range(len(logs)):
         first = told[0]["logs"][number]
-        assert len(first) == len(WAYS) * len(ROADS)
+        assert len(first) == len(TAKEN)
         (alike,) = {orjson.dumps(outcome) for outcome in first.values()}
         for days, said in told.items():
             for way, outcome in said["logs"][number].items():
