@@ -35,6 +35,7 @@ from tests.journeys.running_node import (
 from tests.openai_server import embedding_endpoint
 from tests.patience import PATIENCE
 from tests.processes import started
+from tests.processes.sooner import sooner
 
 MARKERS = [
     *(f"zebra{number:02d}marker" for number in range(11)),
@@ -279,7 +280,7 @@ def test_a_forgetting_that_kill_9_interrupts_twice_is_completed_at_the_next_star
 @pytest.mark.parametrize("job", ["verify", "rebuild"])
 def test_a_person_who_is_forgotten_while_the_view_is_compared_is_no_damage(data: Path, job: Any) -> None:
     with running(data) as node, node.client() as op:
-        op.save_many(items(1_000))
+        op.save_many(items(300))
         tell_everything(op)
         comparing = op.start_job(job)
         until(lambda: node.children("projections.live.rebuild"), "the log is folded beside")
@@ -299,7 +300,7 @@ def test_a_forgetting_that_cannot_be_done_is_a_reason_of_health_until_it_is(data
     (order,) = begun(data)
     in_the_way = order.with_name(order.name.replace(".pending", ""))
     in_the_way.mkdir()  # where the receipt is to stand
-    with running(data) as node, node.client() as op:
+    with running(data, env=sooner({"producers.node.eraser:_RETRY_SECONDS": 0.2})) as node, node.client() as op:
         until(lambda: any("a person is to be forgotten" in why for why in op.health()["reasons"]), "health tells")
         in_the_way.rmdir()
         until(lambda: not begun(data), "the order is carried out")
