@@ -34,6 +34,10 @@ _CLOSES_WITHIN_SECONDS = 2.0
 _TRIES_FOR_THE_PORT = 20
 
 
+class OfAnotherMaking(duckdb.InvalidInputException):
+    """A view file of another version or setting, as after an upgrade: nothing is wrong with it, and it is of no use."""
+
+
 class LiveFiles:
     """The view files of one node, in `directory`, and the Quack server over the live one."""
 
@@ -66,6 +70,9 @@ class LiveFiles:
                 if damaged_mark(path).exists():
                     raise duckdb.IOException("a block of it could not be read")
                 instance = self.open(path)
+            except OfAnotherMaking as error:
+                log.warning("the views are made anew from the log", why=str(error))
+                discard(path)
             except duckdb.Error as error:
                 log.error("the view file is unusable and is made anew from the log", file=str(path), error=str(error))
                 discard(path)
@@ -84,7 +91,9 @@ class LiveFiles:
         version = schema_version_of(con)
         if version != SCHEMA_VERSION:
             con.close()
-            raise duckdb.InvalidInputException(f"its schema is version {version}, this program's is {SCHEMA_VERSION}")
+            if not version:
+                raise duckdb.InvalidInputException("it does not say how far it goes")
+            raise OfAnotherMaking(f"another version of the program made them: {version}, this one is {SCHEMA_VERSION}")
         try:  # opening reads no data: read the last event to check that the file is readable
             con.execute("FROM events WHERE position = (SELECT max(position) FROM checkpoints)").fetchall()
         except duckdb.Error:
@@ -94,8 +103,8 @@ class LiveFiles:
         if instance.bench.recall_days != self.recall_days:
             kept = instance.bench.recall_days
             con.close()
-            raise duckdb.InvalidInputException(
-                f"it keeps the detail of recalls for {kept or 'all'} days, this node for {self.recall_days or 'all'}"
+            raise OfAnotherMaking(
+                f"they keep the detail of recalls for {kept or 'all'} days, this node for {self.recall_days or 'all'}"
             )
         quack.prepare(con, self._admits)
         return instance

@@ -127,6 +127,8 @@ class VectorFeed:
         else:
             if applied > head:
                 self._discard(reason="they go beyond the log", applied=applied, head=head)
+            elif head and not applied:  # as after an upgrade
+                log.info("the vectors are made from the log", head=head)
         self.begin()
 
     def _discard(self, **about: object) -> None:

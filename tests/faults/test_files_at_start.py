@@ -10,6 +10,7 @@ from pathlib import Path
 
 import duckdb
 import pytest
+from structlog.testing import capture_logs
 
 from kledger.contract.errors import ServiceFailed
 from projections.engine.digest import digests
@@ -103,6 +104,31 @@ def test_a_file_that_cannot_be_used_is_set_aside_for_a_new_one(damage: str, kept
     assert left == ["current", the_file(views).name]
 
 
+@pytest.mark.parametrize("damage", ["its data is spoilt", "its schema is older", "its checkpoint is gone"])
+def test_a_file_of_another_version_is_no_error_and_a_damaged_one_is(damage: str, kept: Path, tmp_path: Path) -> None:
+    views = tmp_path / "views"
+    shutil.copytree(kept / "views", views)
+    DAMAGES[damage](views)
+    with capture_logs() as logged, opened(views):
+        pass
+    (line,) = logged
+    if damage == "its schema is older":  # as at each upgrade
+        assert (line["log_level"], line["event"]) == ("warning", "the views are made anew from the log")
+        assert line["why"].startswith("another version of the program made them: ")
+    else:
+        assert (line["log_level"], line["file"]) == ("error", str(the_file(views).with_name("view-000001.duckdb")))
+
+
+def test_a_file_that_keeps_recalls_for_another_time_is_no_error(kept: Path, tmp_path: Path) -> None:
+    views = tmp_path / "views"
+    shutil.copytree(kept / "views", views)
+    with capture_logs() as logged:
+        LiveFiles(views, None, recall_days=30).open_live().close()
+    (line,) = logged
+    assert (line["log_level"], line["event"]) == ("warning", "the views are made anew from the log")
+    assert line["why"] == "they keep the detail of recalls for all days, this node for 30"
+
+
 def test_a_file_that_is_whole_is_used_as_it_is(kept: Path, tmp_path: Path) -> None:
     views = tmp_path / "views"
     shutil.copytree(kept / "views", views)
@@ -125,6 +151,8 @@ def test_a_node_answers_as_before_from_a_view_that_it_made_anew(damage: str, kep
     if damage == "the directory is gone":
         shutil.rmtree(data / "vectors")
     with running(data) as node, node.client() as ledger:
+        assert "the views are made anew from the log" in node.said() or damage == "the directory is gone"
+        assert ("the vectors are made from the log" in node.said()) == (damage == "the directory is gone")
         assert caught_up(ledger)["stream"]["head"] == COUNT
         assert_found(ledger, [0, 150, COUNT - 1])
         assert ledger.save_many(items(COUNT))["unchanged"] == COUNT
