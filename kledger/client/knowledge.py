@@ -308,7 +308,7 @@ async def list_items(
                 created_by=created_by,
                 concern=concern,
             ),
-            "sort": sort,
+            "sort": None if sort == "newest" else sort,  # the usual one: nodes of before know no order
             "as_of": moment(as_of),
         },
     )

@@ -308,6 +308,19 @@ async def test_a_search_states_what_is_asked_in_the_query_string(node: ScriptedN
     }
 
 
+async def test_a_list_in_the_usual_order_names_none_so_that_a_node_from_before_orders_answers_it(
+    node: ScriptedNode,
+) -> None:
+    node.says("GET /api/knowledge", {**FOUND, "next": None})
+    with LedgerClient(node.url) as ledger:
+        ledger.list()
+        list(ledger.iterate(types=["tool"]))
+        ledger.list(sort="helpful")
+    plain, walked, ordered = (asked.query for asked in node.asked)
+    assert (set(plain), set(walked)) == ({"limit", "offset", "status"}, {"limit", "offset", "status", "types"})
+    assert ordered["sort"] == "helpful"
+
+
 async def test_a_save_states_only_what_was_given(node: ScriptedNode) -> None:
     node.says("POST /api/knowledge", SAVED, 201)
     async with AsyncLedgerClient(node.url) as ledger:
