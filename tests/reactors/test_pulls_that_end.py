@@ -13,9 +13,10 @@ PULLS = 50
 
 
 class _Idle:
-    name = kind = "evolution"
-    stages = ("requested", "decided")
-    at_once = 4
+    name: str = "evolution"
+    kind: str = "evolution"
+    stages: tuple[str, ...] = ("requested", "decided")
+    at_once: int = 4
 
     async def react(self, request: Request) -> None: ...
 
