@@ -44,7 +44,13 @@ settings.load_profile("random" if EXPLORES else "fixed")
 
 # Begun first, so that no worker is left with one of them when the others have nothing to do any more.
 LONGEST = (
+    "browser/test_every_page.py",
     "house/test_docs_run.py",
+    "browser/test_journeys.py",
+    "projections/test_processes.py",
+    "projections/test_recall_packing.py",
+    "projections/test_plain_items.py",
+    "projections/test_plain.py",
     "memory/test_clock_of_a_replay.py",
     "journeys/test_forgetting.py",
     "attacks/test_forged_seals.py",
