@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from inspect import signature
 
 import pytest
 import typer
 import typer.core
 
+from kledger.client import knowledge
+from kledger.client.overview import reading as overview
+from producers.cli.commands import knowledge_reading as commanded
+from producers.cli.commands.overview import reading as commanded_overview
 from producers.cli.main import app
 from tests.doors.scripted_node import commanded_node
 from tests.doors.test_cli_knowledge import kledger
@@ -32,6 +37,22 @@ def test_every_list_has_a_next_page() -> None:
     lists = {path for path, names in options.items() if "limit" in names} - AT_ONCE
     assert len(lists) > 15
     assert {path for path in lists if not PAGED & options[path]} == set()
+
+
+@pytest.mark.parametrize(
+    ("method", "command"),
+    [
+        (knowledge.search, commanded.search),
+        (knowledge.list_items, commanded.list_items),
+        (overview.facets, commanded_overview.facets),
+    ],
+)
+def test_a_command_takes_every_filter_that_its_method_takes(
+    method: Callable[..., object], command: Callable[..., object]
+) -> None:
+    one_of_many = {"tags": "tag", "layers": "layer", **({"scopes": "scope"} if method is knowledge.search else {})}
+    filters = {one_of_many.get(name, name) for name in signature(method).parameters} - {"wire", "before"}
+    assert filters - set(signature(command).parameters) == set()
 
 
 @pytest.mark.parametrize(

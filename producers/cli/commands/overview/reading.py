@@ -76,6 +76,12 @@ def facets(
     status: Annotated[ItemFilter, typer.Option(help="Which items.")] = "active",
     tag: reading.TagWords = None,
     layer: reading.Layers = None,
+    min_score: reading.MinScore = None,
+    max_score: reading.MaxScore = None,
+    since: reading.Since = None,
+    until: reading.Until = None,
+    created_by: reading.CreatedBy = None,
+    concern: reading.Concern = None,
     as_of: reading.AsOf = None,
 ) -> Answer:
     """How many of the items that the caller may see have which type, tag, scope, owner, layer and status.
@@ -90,6 +96,12 @@ def facets(
         status=status,
         tags=reading.several(tag),
         layers=reading.layers(layer),
+        min_score=min_score,
+        max_score=max_score,
+        since=since,
+        until=until,
+        created_by=created_by,
+        concern=concern,
         as_of=reading.moment(as_of),
     )
     summary = f"of {counted(found['total'], 'item')}, as of position {found['position']}"
