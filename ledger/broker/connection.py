@@ -333,6 +333,8 @@ async def _or_given_up(opening: Coroutine[Any, Any, None]) -> None:
         while not task.done():
             task.cancel()
             await asyncio.wait({task}, timeout=_RECONNECT_WAIT)
+        if not task.cancelled():
+            task.exception()  # read, so that nobody is told of it where this was cancelled
     task.result()
 
 
