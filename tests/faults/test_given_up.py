@@ -36,9 +36,9 @@ def items(cursor: duckdb.DuckDBPyConnection) -> list[str]:
     return [item for (item,) in cursor.execute("SELECT id FROM knowledge ORDER BY id").fetchall()]
 
 
-def open_fragile(path: Path, recall_days: int | None) -> duckdb.DuckDBPyConnection:
+def open_fragile(path: Path, recall_days: int | None, **about: Any) -> duckdb.DuckDBPyConnection:
     """A file that the next checkpoint makes useless: DuckDB's own way to try what a fatal error does."""
-    con = open_view(path, recall_days)
+    con = open_view(path, recall_days, **about)
     con.execute("SET debug_checkpoint_abort = 'before_header'")
     return con
 
