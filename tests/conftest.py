@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import logging
+import os
 import threading
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from functools import cache
@@ -44,56 +45,60 @@ settings.load_profile("random" if EXPLORES else "fixed")
 
 # Begun first, so that no worker is left with one of them when the others have nothing to do any more.
 LONGEST = (
-    "browser/test_every_page.py",
-    "house/test_docs_run.py",
-    "browser/test_journeys.py",
-    "projections/test_processes.py",
-    "projections/test_recall_packing.py",
-    "projections/test_plain_items.py",
-    "projections/test_plain.py",
-    "memory/test_clock_of_a_replay.py",
-    "journeys/test_forgetting.py",
-    "attacks/test_forged_seals.py",
-    "knowhub/test_mission_rows.py",
-    "journeys/test_command.py",
-    "attacks/test_leaks.py",
-    "attacks/test_openapi.py",
-    "attacks/test_forgetting_attacked.py",
-    "sessions/test_summaries.py",
-    "faults/test_cluster.py",
-    "faults/test_killed.py",
-    "documents/test_abstracts.py",
-    "journeys/test_stuck_statements.py",
-    "doors/test_http_repeated_parts.py",
-    "attacks/test_claimed_ids.py",
-    "documents/test_reading_files.py",
-    "journeys/test_import_and_rebuild.py",
-    "journeys/test_answers_fit_the_document.py",
-    "reactors/test_no_surprise_bill.py",
-    "mcp/test_clients.py",
-    "journeys/test_integrity.py",
-    "reactors/test_killed_models.py",
-    "reactors/test_slim_killed.py",
-    "faults/test_harness.py",
-    "faults/test_files_at_start.py",
-    "search/test_vector_process.py",
-    "journeys/test_file_form.py",
-    "journeys/test_resources.py",
-    "attacks/test_leak_work.py",
-    "attacks/test_leak_memories.py",
+    "tests/browser/test_every_page.py",
+    "tests/house/test_docs_run.py",
+    "tests/browser/test_journeys.py",
+    "tests/projections/test_processes.py",
+    "tests/projections/test_recall_packing.py",
+    "tests/projections/test_plain_items.py",
+    "tests/projections/test_plain.py",
+    "tests/memory/test_clock_of_a_replay.py",
+    "tests/journeys/test_forgetting.py",
+    "tests/attacks/test_forged_seals.py",
+    "tests/knowhub/test_mission_rows.py",
+    "tests/journeys/test_command.py",
+    "tests/attacks/test_leaks.py",
+    "tests/attacks/test_openapi.py",
+    "tests/attacks/test_forgetting_attacked.py",
+    "tests/sessions/test_summaries.py",
+    "tests/faults/test_cluster.py",
+    "tests/faults/test_killed.py",
+    "tests/documents/test_abstracts.py",
+    "tests/journeys/test_stuck_statements.py",
+    "tests/doors/test_http_repeated_parts.py",
+    "tests/attacks/test_claimed_ids.py",
+    "tests/documents/test_reading_files.py",
+    "tests/journeys/test_import_and_rebuild.py",
+    "tests/journeys/test_answers_fit_the_document.py",
+    "tests/reactors/test_no_surprise_bill.py",
+    "tests/mcp/test_clients.py",
+    "tests/journeys/test_integrity.py",
+    "tests/reactors/test_killed_models.py",
+    "tests/reactors/test_slim_killed.py",
+    "tests/faults/test_harness.py",
+    "tests/faults/test_files_at_start.py",
+    "tests/search/test_vector_process.py",
+    "tests/journeys/test_file_form.py",
+    "tests/journeys/test_resources.py",
+    "tests/attacks/test_leak_work.py",
+    "tests/attacks/test_leak_memories.py",
 )
 
 
-def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
-    """None but the tests' own process for files that are named: it starts at once, and can be debugged."""
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
+    """None but the tests' own process for files that are named: it starts at once, and can be debugged.
+
+    Else one more than there are cores: a seventh of the time of two workers on two cores they all waited, for a node or
+    a timer, and a twenty-fifth of that of three.
+    """
     named = [Path(argument.partition("::")[0]) for argument in config.args]
-    return 0 if all(path.is_file() for path in named) else None
+    return 0 if all(path.is_file() for path in named) else (os.cpu_count() or 1) + 1
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """The longest files come first; all others keep their order."""
-    here = Path(__file__).parent
-    turn = {here / file: number for number, file in enumerate(LONGEST)}
+    root = Path(__file__).parents[1]
+    turn = {root / file: number for number, file in enumerate(LONGEST)}
     items.sort(key=lambda item: turn.get(item.path, len(turn)))
 
 

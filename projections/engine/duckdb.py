@@ -55,10 +55,10 @@ def open_view(
     `unsigned_extensions` DuckDB checks no signature of what is loaded, until the setting is taken back.
     Raises duckdb.IOException when another process has it open.
     """
-    config: dict[str, str | bool | int | float | list[str]] = {"temp_directory": _spills_of(path)}
-    if unsigned_extensions:
-        config["allow_unsigned_extensions"] = True
-    con = duckdb.connect(str(path) if path else ":memory:", config=config)
+    con = duckdb.connect(
+        str(path) if path else ":memory:",
+        config={"temp_directory": _spills_of(path), "allow_unsigned_extensions": unsigned_extensions},
+    )
     _prepare(con, "1GB", recall_days)
     return con
 
