@@ -61,8 +61,8 @@ class QuackAddress:
 def load_extensions(connection: duckdb.DuckDBPyConnection) -> None:
     """Load Quack, and httpfs on which it depends, from the installed wheels; nothing is downloaded.
 
-    DuckDB checks the signature of both files, but in an instance that was opened for unsigned ones (`are_checked`).
-    Raises ServiceFailed when a wheel is missing or of another version.
+    DuckDB checks the signature of both files, except in an instance that was opened for unsigned extensions, which is
+    done once they are checked (`are_checked`). Raises ServiceFailed when a wheel is missing or of another version.
     """
     files = [_extension_file(name) for name in _EXTENSIONS]
     seen = {file: _version_of(file) for file in files}

@@ -50,7 +50,8 @@ def sql_read_only(
 
     Runs on a cursor of its own in a read-only transaction; safe to call from any thread. Raises
     IllegalQuery when the guard refuses, DuckDB reports an error, the time is over, it takes too much memory, or more
-    than `row_limit` rows or `byte_limit` bytes come back. A damaged block of the file is DuckDB's error.
+    than `row_limit` rows or `byte_limit` bytes come back. Raises
+    DuckDB's own error for a damaged block of the file.
     """
     cursor = connection.cursor()
     out_of_time, too_large = threading.Event(), threading.Event()

@@ -34,7 +34,7 @@ _CLOSES_WITHIN_SECONDS = 2.0
 _TRIES_FOR_THE_PORT = 20
 
 
-class OfAnotherMaking(duckdb.InvalidInputException):
+class IncompatibleView(duckdb.InvalidInputException):
     """A view file of another version or setting, as after an upgrade: nothing is wrong with it, and it is of no use."""
 
 
@@ -70,7 +70,7 @@ class LiveFiles:
                 if damaged_mark(path).exists():
                     raise duckdb.IOException("a block of it could not be read")
                 instance = self.open(path)
-            except OfAnotherMaking as error:
+            except IncompatibleView as error:
                 log.warning("the views are made anew from the log", why=str(error))
                 discard(path)
             except duckdb.Error as error:
@@ -93,7 +93,7 @@ class LiveFiles:
             con.close()
             if not version:
                 raise duckdb.InvalidInputException("it does not say how far it goes")
-            raise OfAnotherMaking(f"another version of the program made them: {version}, this one is {SCHEMA_VERSION}")
+            raise IncompatibleView(f"another version of the program made them: {version}, this one is {SCHEMA_VERSION}")
         try:  # opening reads no data: read the last event to check that the file is readable
             con.execute("FROM events WHERE position = (SELECT max(position) FROM checkpoints)").fetchall()
         except duckdb.Error:
@@ -103,7 +103,7 @@ class LiveFiles:
         if instance.bench.recall_days != self.recall_days:
             kept = instance.bench.recall_days
             con.close()
-            raise OfAnotherMaking(
+            raise IncompatibleView(
                 f"they keep the detail of recalls for {kept or 'all'} days, this node for {self.recall_days or 'all'}"
             )
         quack.prepare(con, self._admits)

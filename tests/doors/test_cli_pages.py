@@ -8,12 +8,16 @@ from inspect import signature
 import pytest
 import typer
 import typer.core
+from pydantic import BaseModel
 
 from kledger.client import knowledge
 from kledger.client.overview import reading as overview
+from kledger.requests.knowledge import FocusRequest
+from kledger.requests.recall import RecallRequest
 from producers.cli.commands import knowledge_reading as commanded
 from producers.cli.commands.overview import reading as commanded_overview
 from producers.cli.main import app
+from producers.http.parameters import SearchQuery
 from tests.doors.scripted_node import commanded_node
 from tests.doors.test_cli_knowledge import kledger
 
@@ -53,6 +57,25 @@ def test_a_command_takes_every_filter_that_its_method_takes(
     one_of_many = {"tags": "tag", "layers": "layer", **({"scopes": "scope"} if method is knowledge.search else {})}
     filters = {one_of_many.get(name, name) for name in signature(method).parameters} - {"wire", "before"}
     assert filters - set(signature(command).parameters) == set()
+
+
+@pytest.mark.parametrize(
+    ("command", "asked"), [("search", SearchQuery), ("focus", FocusRequest), ("recall", RecallRequest)]
+)
+def test_a_command_refuses_no_number_that_the_interface_takes(command: str, asked: type[BaseModel]) -> None:
+    root = typer.main.get_command(app)
+    assert isinstance(root, typer.core.TyperGroup)
+    options = {option.name: option for option in dict(commands(root))[command].params}
+    compared = 0
+    for name, field in asked.model_fields.items():
+        least = [bound.ge for bound in field.metadata if hasattr(bound, "ge")]
+        most = [bound.le for bound in field.metadata if hasattr(bound, "le")]
+        if name in options and (least or most):
+            taken = options[name]
+            assert [taken.min] == least, name  # type: ignore[attr-defined]  # of numbers alone
+            assert taken.max in (None, *most), name  # type: ignore[attr-defined]
+            compared += 1
+    assert compared
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,7 @@ def search(
     session: Session,
     query: Annotated[str, typer.Argument(help="What you want to know.", show_default=False)],
     top_k: Annotated[int, typer.Option(min=1, max=100, help="At most so many items.")] = 5,
-    min_score: Annotated[int, typer.Option(min=1, max=5, help="Leave out items scored lower.")] = 3,
+    min_score: reading.LeastScore = 3,
     min_match: Annotated[float, typer.Option(min=0, max=1, help="Leave out what covers less of the query.")] = 0.0,
     types: reading.Types = None,
     owner: reading.Owner = None,
