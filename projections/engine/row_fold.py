@@ -86,7 +86,7 @@ def _named(candidates: list[Candidate], known: Identities | None, entity: str) -
 
 def candidate(event: StoredEvent, envelope: Envelope, fact: Fact) -> Candidate:
     """A valid event as the gate sees it."""
-    subject = parse_subject(event.subject)
+    subject, stated = parse_subject(event.subject), fact.__dict__  # a model looks an absent field up for much longer
     helpful, harmful = 0, 0
     if isinstance(fact, KnowledgeSaved):
         helpful, harmful = fact.helpful, fact.harmful
@@ -100,22 +100,22 @@ def candidate(event: StoredEvent, envelope: Envelope, fact: Fact) -> Candidate:
         actor=envelope.actor,
         org=subject.org,
         entity_id=subject.entity_id,
-        owner=getattr(fact, "owner", None),
-        expected_version=getattr(fact, fact.builds_on, None),
+        owner=stated.get("owner"),
+        expected_version=stated.get(fact.builds_on),
         helpful=helpful,
         harmful=harmful,
-        scopes=getattr(fact, "scopes", None),
+        scopes=stated.get("scopes"),
         readers=fact.readers() if isinstance(fact, KnowledgeShared) else None,
         writers=fact.writers() if isinstance(fact, KnowledgeShared) else None,
-        through=getattr(fact, "through", None),
+        through=stated.get("through"),
         lifetime=_lifetime(fact),
         cause=fact.cause if isinstance(fact, KnowledgePromoted) else None,
         served=fact.counted_items() if isinstance(fact, RecallServed) else None,
-        visible=getattr(fact, "visible_scopes", None),
+        visible=stated.get("visible_scopes"),
         trace_id=envelope.traceid,
         correlation_id=envelope.correlationid,
         shared_kind=_shared_kind(fact),
-        member=getattr(fact, "member", None),
+        member=stated.get("member"),
         roles=list(fact.roles) if isinstance(fact, ProjectMemberAssigned) else None,
     )
 

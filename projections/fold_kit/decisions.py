@@ -134,8 +134,9 @@ class Counted:
     def named(self, field: Literal["trace_id", "message_id"]) -> list[str]:
         """Every trace or message id in the event, each once, the envelope's first."""
         own = self.envelope.traceid if field == "trace_id" else self.envelope.messageid
-        parts = (getattr(self.fact, part, None) for part in FROM)
-        return [*dict.fromkeys(filter(None, [own, *(getattr(part, field) for part in parts if part is not None)]))]
+        stated = self.fact.__dict__  # a model looks an absent field up for much longer
+        parts = [part for name in FROM if (part := stated.get(name)) is not None]
+        return [*dict.fromkeys(filter(None, [own, *(getattr(part, field) for part in parts)]))]
 
 
 @dataclass(frozen=True, slots=True)

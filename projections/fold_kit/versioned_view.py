@@ -25,6 +25,8 @@ from projections.fold_kit.workbench import Facts, Workbench, table_of
 
 Row = Mapping[str, Value]
 _CHANGES = "changes"
+_AS_THEY_ARE = frozenset({str, int, float, bool, list})
+"""Types of what an event states as the view keeps it; most values are of them."""
 _IN_PLACE = 2
 """Versions that are cheaper to end one by one than by a join."""
 
@@ -104,6 +106,9 @@ def constant(value: Value) -> EventValue:
 
 
 def _as_value(stated: Any) -> Value:
+    if stated is None or type(stated) in _AS_THEY_ARE:
+        as_it_is: Value = stated
+        return as_it_is
     if isinstance(stated, dict):
         return Json(orjson.dumps(stated).decode())
     value: Value = Json(stated.model_dump_json()) if isinstance(stated, BaseModel) else stated
@@ -160,6 +165,7 @@ class VersionedView:
         self._about, self._begins, self._entity = about, begins, facts[0].entity()
         self._folded = [column for column in columns if column.derived is None]
         self._carried = [column for column in self._folded if column.carried]
+        self._derived = [(column, column.derived) for column in columns if column.derived is not None]
         self._values = {
             fact: {column: value for column in self._folded if (value := column.stated_by(fact)) is not None}
             for fact in facts
@@ -220,9 +226,12 @@ class VersionedView:
 
     def version(self, c: Counted, before: Row) -> Row:
         """The version that an event makes, from the carried columns of the one before; without what is null."""
-        stated = {column.name: value.python(c, before) for column, value in self._values[type(c.fact)].items()}
-        now = {**before, **{name: value for name, value in stated.items() if value is not None}}
-        return now | {column.name: column.derived.python(now) for column in self.columns if column.derived is not None}
+        now = dict(before)
+        for column, value in self._values[type(c.fact)].items():
+            stated = value.python(c, before)
+            if stated is not None:
+                now[column.name] = stated
+        return now | {column.name: derived.python(now) for column, derived in self._derived}
 
     def _query(self, fact: type[Fact]) -> str:
         """The rows of a fact's events, with the columns that they state."""

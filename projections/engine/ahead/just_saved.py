@@ -27,6 +27,8 @@ from projections.views.knowledge.rules import KnowledgeRules
 from projections.views.knowledge.tables import ITEM, VERSIONS
 from projections.views.projects.members import Members
 
+_NAMES = tuple(column.name for column in ITEM)
+
 
 def row_of(con: duckdb.DuckDBPyConnection, keyring: Keyring, event: StoredEvent) -> JsonObject | None:
     """The row of ITEM_COLUMNS of an item that is new with this event; None where the view has to say.
@@ -57,9 +59,14 @@ def row_of(con: duckdb.DuckDBPyConnection, keyring: Keyring, event: StoredEvent)
         **{"helpful": fact.helpful, "harmful": fact.harmful, "supporting": 0, "opposing": 0, "confidence": stated},
         **{"position": event.position, "version_position": event.position, "updated_at": Moment(counted.stored_us)},
     }
-    if any(isinstance(value, Sql) or (isinstance(value, Json) and not is_plain(value.text)) for value in now.values()):
-        return None
-    return {column.name: _read(now.get(column.name)) for column in ITEM}
+    for name, value in now.items():
+        if not isinstance(value, tuple):  # most are not, and are read as they are written
+            continue
+        if isinstance(value, Sql) or (isinstance(value, Json) and not is_plain(value.text)):
+            return None
+        if isinstance(value, Moment | Json):
+            (now[name],) = value
+    return {name: now.get(name) for name in _NAMES}
 
 
 def may_read(caller: Caller, row: JsonObject) -> bool:
@@ -78,14 +85,3 @@ def _is_plain(fact: KnowledgeSaved) -> bool:
     """Whether an item is told by its own save alone, and in words that the view keeps as they are."""
     refers = fact.resource_ids or fact.memory is not None or fact.supersedes is not None or ITEM_TYPE in fact.types
     return not refers and ERASED not in (fact.content, fact.task)
-
-
-def _read(value: Value) -> object:
-    """A value as a query of the row would return it."""
-    match value:
-        case Moment(us=us):
-            return us
-        case Json(text=text):
-            return text
-        case _:
-            return value
