@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from projections.fold_kit.plain_rows import rows_of
+from projections.analysts.plain_rows import rows_of
 
 
 def told_rows(table: pa.Table) -> list[list[Any]]:

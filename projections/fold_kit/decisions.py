@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import cached_property
 from typing import Any, Literal, NamedTuple
 
 import duckdb
@@ -95,7 +96,7 @@ class Rules(ABC):
         """Save the state after the batch's last event, where the fold does not keep what there is to know."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Counted:
     """An accepted event of a small batch, as decoded by the models, with what the gate ruled of its version."""
 
@@ -121,12 +122,12 @@ class Counted:
         """The publisher's time, in microseconds since 1970."""
         return (self.envelope.time - _EPOCH) // timedelta(microseconds=1)
 
-    @property
+    @cached_property
     def trace_id(self) -> str | None:
         """The envelope's trace id, else the first in the data."""
         return next(iter(self.named("trace_id")), None)
 
-    @property
+    @cached_property
     def message_id(self) -> str | None:
         """The envelope's message id, else the first in the data."""
         return next(iter(self.named("message_id")), None)

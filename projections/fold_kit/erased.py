@@ -10,7 +10,8 @@ from collections.abc import Collection, Mapping, Sequence
 import duckdb
 import pyarrow as pa
 
-from projections.fold_kit.sql_text import among, insert, text
+from projections.fold_kit.inserting import insert
+from projections.fold_kit.sql_text import among, text
 
 TABLES = """
 CREATE TABLE erased_texts (position BIGINT NOT NULL, place VARCHAR NOT NULL);

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-import duckdb
-
 
 class Moment(NamedTuple):
     """Microseconds since 1970 UTC, as TIMESTAMPTZ."""
@@ -59,13 +57,6 @@ def literal(value: Value) -> str:
         case _:
             kind = "BIGINT" if value and isinstance(value[0], int) else "VARCHAR"
             return f"[{', '.join(map(literal, value))}]::{kind}[]"
-
-
-def insert(con: duckdb.DuckDBPyConnection, table: str, rows: Iterable[Sequence[Value]]) -> None:
-    """Append a few rows, in the table's column order."""
-    values = ", ".join(f"({', '.join(map(literal, row))})" for row in rows)
-    if values:
-        con.execute(f"INSERT INTO {table} VALUES {values}")
 
 
 def among(values: Iterable[str | int]) -> str:

@@ -20,7 +20,8 @@ from pydantic import BaseModel
 from ledger.event import Fact
 from projections.fold_kit import late_compute as pc
 from projections.fold_kit.decisions import Counted
-from projections.fold_kit.sql_text import ALL_DIFFERENT, Json, Moment, Value, among, insert, literal, text
+from projections.fold_kit.inserting import insert
+from projections.fold_kit.sql_text import ALL_DIFFERENT, Json, Moment, Value, among, literal, text
 from projections.fold_kit.workbench import Facts, Workbench, table_of
 
 Row = Mapping[str, Value]

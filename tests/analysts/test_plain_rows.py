@@ -10,8 +10,8 @@ import orjson
 import pytest
 
 from producers.operations.admin.table_files import FileForm, encoded
+from projections.analysts.plain_rows import rows_of
 from projections.analysts.told_rows import told_rows
-from projections.fold_kit.plain_rows import rows_of
 
 
 @pytest.mark.parametrize(

@@ -38,10 +38,10 @@ def test_a_batch_that_is_decoded_in_pieces_gives_the_view_of_the_whole(monkeypat
 
 
 def test_a_few_events_with_long_lists_are_folded_as_a_set(monkeypatch: pytest.MonkeyPatch) -> None:
-    log = stored([saved(f"k{n}", resource_ids=[f"resource/{at}" for at in range(1_000)]) for n in range(10)])
+    log = stored([saved(f"k{n}", resource_ids=[f"resource/{at}" for at in range(1_000)]) for n in range(20)])
     assert sum(len(event.body) for event in log) > batch.SMALL_BYTES
     monkeypatch.setattr(batch, "fold_few", None)  # it is not asked
-    assert fold_batch(new_view(), log).accepted == 10
+    assert fold_batch(new_view(), log).accepted == 20
 
 
 def left_by(changes: list[Store | Close]) -> dict[tuple[str, int], tuple[str, int | None]]:

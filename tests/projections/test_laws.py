@@ -13,6 +13,7 @@ from ledger.store.parked import NONE_PARKED
 from projections.engine import batch, gate
 from projections.engine.batch import fold_batch
 from projections.engine.predecode import decode_ahead, fold_ahead, together
+from projections.fold_kit import inserting
 from tests.examples import law as law_of
 from tests.projections.histories import histories, new_view, parts, rows, saved, state, stored, view_of
 
@@ -24,6 +25,7 @@ law = law_of(30)
 def _as_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each example sets how large a batch counts as small; all others are judged as sets. Then it is as before."""
     monkeypatch.setattr(batch, "SMALL", batch.SMALL)
+    monkeypatch.setattr(inserting, "MOST_LITERALS", inserting.MOST_LITERALS)
     monkeypatch.setattr(gate, "LEAST", 0)
 
 
@@ -36,11 +38,11 @@ def test_any_split_of_the_log_into_batches_gives_the_same_view(
 
 
 @law
-@given(log=histories(), split=cuts)
+@given(log=histories(), split=cuts, most_literals=st.sampled_from((0, 40, 1_000_000)))
 def test_a_large_batch_that_sql_parses_gives_the_same_view_as_small_ones_that_the_models_judge(
-    log: list[StoredEvent], split: list[int]
+    log: list[StoredEvent], split: list[int], most_literals: int
 ) -> None:
-    batch.SMALL = 256
+    batch.SMALL, inserting.MOST_LITERALS = 256, most_literals
     judged = state(view_of(log, split))
     batch.SMALL = 0
     assert state(view_of(log, split)) == judged

@@ -9,7 +9,8 @@ import duckdb
 
 from ledger.events.recall import RecallServed
 from projections.fold_kit.decisions import Counted
-from projections.fold_kit.sql_text import ALL_DIFFERENT, Json, Moment, insert
+from projections.fold_kit.inserting import insert
+from projections.fold_kit.sql_text import ALL_DIFFERENT, Json, Moment
 from projections.fold_kit.workbench import Facts, Workbench, table_of
 from projections.views.recalls.tables import AS_EVENTS
 

@@ -11,7 +11,8 @@ import hashlib
 import duckdb
 
 from projections.fold_kit.decisions import Counted
-from projections.fold_kit.sql_text import ALL_DIFFERENT, insert
+from projections.fold_kit.inserting import insert
+from projections.fold_kit.sql_text import ALL_DIFFERENT
 from projections.fold_kit.workbench import Facts, Workbench
 
 TABLES = f"""

@@ -14,8 +14,9 @@ from ledger.event import Fact
 from ledger.events.knowledge import KnowledgeConfirmed, KnowledgeRated
 from projections.fold_kit import late_compute as pc
 from projections.fold_kit.decisions import Counted
+from projections.fold_kit.inserting import insert
 from projections.fold_kit.recalls import counts
-from projections.fold_kit.sql_text import ALL_DIFFERENT, Moment, Value, among, insert, literal
+from projections.fold_kit.sql_text import ALL_DIFFERENT, Moment, Value, among, literal
 from projections.fold_kit.workbench import Facts, Workbench, table_of
 from projections.views.knowledge.evidence import OPPOSING, SUPPORTING, counted_as
 

@@ -6,7 +6,8 @@ import duckdb
 
 from ledger.events.goal import GoalFocused
 from projections.fold_kit.decisions import Counted
-from projections.fold_kit.sql_text import Moment, insert
+from projections.fold_kit.inserting import insert
+from projections.fold_kit.sql_text import Moment
 from projections.fold_kit.workbench import Facts, Workbench, table_of
 from projections.views.recalls.ranked import EACH_ITEM, RANKED_COLUMNS, ranked
 

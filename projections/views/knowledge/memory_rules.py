@@ -15,7 +15,8 @@ from kledger.contract.errors import IllegalState
 from kledger.contract.memory import PROMOTING_RECALLS
 from kledger.contract.scopes import PERSONAL, PUBLIC, type_of
 from projections.fold_kit.decisions import Candidate, Ruling
-from projections.fold_kit.sql_text import Moment, Value, among, insert
+from projections.fold_kit.inserting import insert
+from projections.fold_kit.sql_text import Moment, Value, among
 
 Key = tuple[str, str]
 _SECOND = 1_000_000

@@ -27,7 +27,8 @@ from ledger.item_status import IN_FORCE_OR_ASKED, MAKES, STATES_ANEW, fault_of_s
 from ledger.privacy.personal import NOBODY
 from ledger.readers import may_judge, readers
 from projections.fold_kit.decisions import ACCEPTED, Candidate, Rules, Ruling
-from projections.fold_kit.sql_text import Moment, insert, literal, text
+from projections.fold_kit.inserting import insert
+from projections.fold_kit.sql_text import Moment, literal, text
 from projections.views.knowledge.memory_rules import Life, Lives, may_recall
 from projections.views.knowledge.tables import STATE
 from projections.views.projects.members import Members

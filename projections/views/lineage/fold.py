@@ -10,7 +10,8 @@ import duckdb
 from ledger.events.goal import GoalFocused
 from ledger.events.recall import RecallServed
 from projections.fold_kit.decisions import Counted
-from projections.fold_kit.sql_text import ALL_DIFFERENT, Moment, Value, insert
+from projections.fold_kit.inserting import insert
+from projections.fold_kit.sql_text import ALL_DIFFERENT, Moment, Value
 from projections.fold_kit.workbench import Facts, Workbench
 from projections.views.lineage.links import PREFIXES, REFERS, SERVING, SHOWN
 from projections.views.recalls.tables import as_links

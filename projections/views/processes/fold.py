@@ -16,7 +16,8 @@ from ledger.event import Fact
 from ledger.events.knowledge import KnowledgeEvolved, KnowledgeReverted
 from ledger.events.process import ProcessFact
 from projections.fold_kit.decisions import Counted
-from projections.fold_kit.sql_text import Json, Moment, among, insert, literal
+from projections.fold_kit.inserting import insert
+from projections.fold_kit.sql_text import Json, Moment, among, literal
 from projections.fold_kit.workbench import Facts, Workbench, table_of
 
 _OUTCOMES: dict[type[Fact], tuple[str, str]] = {

@@ -6,7 +6,8 @@ import duckdb
 
 from ledger.events.project import ProjectMemberAssigned
 from projections.fold_kit.decisions import Counted
-from projections.fold_kit.sql_text import Moment, insert, text
+from projections.fold_kit.inserting import insert
+from projections.fold_kit.sql_text import Moment, text
 from projections.fold_kit.workbench import Facts, Workbench, table_of
 
 TABLES = """

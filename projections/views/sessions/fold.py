@@ -6,7 +6,8 @@ import duckdb
 
 from ledger.events.session import FACTS, SessionClosed, SessionFact, SessionOpened, SessionRemoved, SessionSummarised
 from projections.fold_kit.decisions import Counted
-from projections.fold_kit.sql_text import Moment, Value, insert
+from projections.fold_kit.inserting import insert
+from projections.fold_kit.sql_text import Moment, Value
 from projections.fold_kit.workbench import Facts, Workbench, table_of
 
 _ONE_A_SESSION = """

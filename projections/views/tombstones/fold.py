@@ -15,7 +15,8 @@ from ledger.events.knowledge import KnowledgeRestored, KnowledgeRetired, Knowled
 from ledger.privacy.sealed import USER
 from projections.fold_kit import late_compute as pc
 from projections.fold_kit.decisions import Counted
-from projections.fold_kit.sql_text import Moment, Value, among, insert, literal, text
+from projections.fold_kit.inserting import insert
+from projections.fold_kit.sql_text import Moment, Value, among, literal, text
 from projections.fold_kit.workbench import Facts, Workbench, table_of
 
 TABLES = """
