@@ -11,13 +11,12 @@ from dataclasses import dataclass
 
 from consumers.model import Answer
 from consumers.prompting import extraction_prompt, prompt
-from consumers.reactors.extracted import (
+from consumers.reactors.extracted import events_of, finding_saved
+from consumers.reactors.findings import (
     OF_A_PERSON,
     Finding,
     Findings,
     Judgement,
-    events_of,
-    finding_saved,
     material,
     pairs,
     usable_findings,
@@ -99,7 +98,7 @@ class Extracting:
         work = self._work
         head = await work.ledger.head()
         await work.view.wait_for(head.position, _WAITS)
-        saves = [finding_saved(work, process, finding) for finding in findings]
+        saves = [finding_saved(work, process, finding, {}) for finding in findings]
         stated = {
             number: Stated(each.task, each.content, each.owner, tuple(each.scopes)) for number, each in enumerate(saves)
         }

@@ -7,7 +7,8 @@ from typing import Any, Literal, cast
 
 import pytest
 
-from consumers.reactors.extracted import Finding, Judgement, Verdict, events_of
+from consumers.reactors.extracted import events_of
+from consumers.reactors.findings import Finding, Judgement, Verdict
 from consumers.reactors.work import ProcessState, Work
 from kledger.contract.knowledge import Case
 from ledger.event import JsonObject, NewEvent
@@ -55,6 +56,8 @@ def found(*known: JsonObject, verdict: Says = "conflict", scopes: Sequence[str] 
         {n: [each] for n, each in enumerate(known)},
         Judgement(verdicts=verdicts),
         usage,
+        held={},
+        traces={},
     )
 
 

@@ -9,7 +9,7 @@ from typing import Any, Literal
 import pytest
 from typer.testing import CliRunner
 
-from consumers.reactors.extracted import Finding
+from consumers.reactors.findings import Finding
 from kledger import LedgerClient
 from kledger.contract.errors import InvalidPayload, NotOwner, UnknownProcess
 from producers.cli.main import app
