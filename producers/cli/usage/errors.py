@@ -63,30 +63,46 @@ def _show(error: Any, file: Any = None) -> None:
 
 
 def _tell(root: Any, error: Any, typed: Sequence[str]) -> None:
+    """Have the error say what to write instead, where that is known."""
     option = getattr(error, "option_name", None)
     if option and hasattr(error, "possibilities"):
-        if said := place_of(root, error.ctx, option, typed):
+        if said := _no_such_option(root, error.ctx, option, typed):
             error.message, error.possibilities = said, None
-        elif here := other_option(error.ctx, option):
-            error.message, error.possibilities = f"No such option: {option}. Here it is {here}.", None
-        elif argument := argument_of(error.ctx, option):
-            error.message, error.possibilities = f"No such option: {option}. {_unnamed(error.ctx, argument)}", None
     elif hasattr(error, "param_type"):  # something required is missing
-        missing, extra = _missing(error.ctx, error.param, typed)
-        told = [error.format_message() if len(missing) == 1 else f"Missing: {', '.join(missing)}."]
-        if extra:
-            told.append(_too_much(error.ctx, " ".join(extra)))
-        elif argument := next((each for each in missing if f"--{each.lower()}" in typed), None):
-            told.append(_unnamed(error.ctx, argument))
-        error.format_message = lambda: " ".join(told)
-    elif error.message.startswith(_TOO_MUCH):
-        error.message = _too_much(error.ctx, error.message.removeprefix(_TOO_MUCH).removesuffix(")"))
-    elif error.message.startswith(_NO_HELP):
-        error.message = "The help is an option: kledger -h, or of a command: kledger COMMAND -h."
-    elif said := no_such_command(error.ctx, error.message):
+        said = _all_that_is_missing(error, typed)
+        error.format_message = lambda: said
+    elif said := _in_other_words(error):
         error.message = said
-    elif (cause := error.__cause__) is not None and hasattr(cause, "errors"):  # a value that pydantic refused
-        error.message = _refused(cause)
+
+
+def _no_such_option(root: Any, context: Any, option: str, typed: Sequence[str]) -> str | None:
+    if said := place_of(root, context, option, typed):
+        return said
+    if here := other_option(context, option):
+        return f"No such option: {option}. Here it is {here}."
+    if argument := argument_of(context, option):
+        return f"No such option: {option}. {_unnamed(context, argument)}"
+    return None
+
+
+def _all_that_is_missing(error: Any, typed: Sequence[str]) -> str:
+    missing, extra = _missing(error.ctx, error.param, typed)
+    said = error.format_message() if len(missing) == 1 else f"Missing: {', '.join(missing)}."
+    if extra:
+        return f"{said} {_too_much(error.ctx, ' '.join(extra))}"
+    typed_as_option = next((each for each in missing if f"--{each.lower()}" in typed), None)
+    return said if typed_as_option is None else f"{said} {_unnamed(error.ctx, typed_as_option)}"
+
+
+def _in_other_words(error: Any) -> str | None:
+    if error.message.startswith(_TOO_MUCH):
+        return _too_much(error.ctx, error.message.removeprefix(_TOO_MUCH).removesuffix(")"))
+    if error.message.startswith(_NO_HELP):
+        return "The help is an option: kledger -h, or of a command: kledger COMMAND -h."
+    if said := no_such_command(error.ctx, error.message):
+        return said
+    cause = error.__cause__
+    return _refused(cause) if hasattr(cause, "errors") else None  # a value that pydantic refused
 
 
 def _missing(context: Any, first: Any, typed: Sequence[str]) -> tuple[list[str], list[str]]:
