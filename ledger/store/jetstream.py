@@ -16,6 +16,7 @@ from ledger.broker.restored import restored_to
 from ledger.broker.stream_setup import check_settings
 from ledger.event import Appended, Head, JsonObject, NewEvent, StoredEvent
 from ledger.store.atomic_batch import OpenBatch
+from ledger.store.batch_under_way import BatchUnderWay, expects_within
 from ledger.store.batches_ahead import BatchesAhead, Prepared
 from ledger.store.claimed_ids import is_ours, known_positions, renamed
 from ledger.store.duplicates import find_stored, last_position
@@ -23,13 +24,11 @@ from ledger.store.reader import read_stream
 from ledger.store.stale_copies import event_at, nanoseconds
 from ledger.wire.publication import (
     DUPLICATE_IN_BATCH,
-    PASSING,
     WRONG_LAST_SEQUENCE,
     Publication,
     conflict,
     error_code,
     error_of,
-    is_about,
     parse_answer,
     publication,
 )
@@ -106,30 +105,34 @@ class JetStreamLedger:
             try:
                 reply = await self._writing.request(message.subject, message.body, message.headers, timeout=left)
                 answer = parse_answer(reply.data)
-                code = error_code(answer)
-                if not code:
-                    position, again = int(answer["seq"]), bool(answer.get("duplicate"))
-                    if not again or await is_ours(self._writing, self._stream, position, message):
-                        return Appended(position, event.id, duplicate=again)
-                    stored = await find_stored(self._writing, self._stream, [message])  # by an earlier, renamed try
-                    if event.id in stored:
-                        return Appended(stored[event.id], event.id, duplicate=True)
-                    log.warning("message_id_claimed", event_id=event.id, subject=message.subject, position=position)
-                    message = renamed(message)
-                    error: LedgerError = _moving()
-                elif code in WRONG_LAST_SEQUENCE:
-                    stored = await find_stored(self._writing, self._stream, [message])
-                    if event.id in stored:
-                        return Appended(stored[event.id], event.id, duplicate=True)
-                    await self._raise_conflict([message])
-                    error = _moving()
-                else:
-                    error = error_of(answer, f"{event.fact.name} of {event.entity_id[:80]!r}")
-                    if code not in PASSING:
-                        raise error
+                if error_code(answer):
+                    return await self._stored_though_refused(message, answer)
+                position = int(answer["seq"])
+                if not answer.get("duplicate"):
+                    return Appended(position, event.id)
+                if await is_ours(self._writing, self._stream, position, message):
+                    return Appended(position, event.id, duplicate=True)
+                if stored := await self._stored_before(message):  # by an earlier try, under another message id
+                    return stored
+                message = _renamed(message, position)
+                error = _moving()
             except BrokerUnavailable as unavailable:
                 error = unavailable
             await self._pause(deadline, error)
+
+    async def _stored_though_refused(self, message: Publication, answer: JsonObject) -> Appended:
+        """Where an earlier try has stored an event that the broker refuses now. Raises the refusal otherwise."""
+        if error_code(answer) not in WRONG_LAST_SEQUENCE:
+            raise error_of(answer, f"{message.event.fact.name} of {message.event.entity_id[:80]!r}")
+        if stored := await self._stored_before(message):
+            return stored
+        await self._raise_conflict([message])
+        raise _moving()
+
+    async def _stored_before(self, message: Publication) -> Appended | None:
+        event_id = message.event.id
+        position = (await find_stored(self._writing, self._stream, [message])).get(event_id)
+        return None if position is None else Appended(position, event_id, duplicate=True)
 
     async def append_many(self, events: Sequence[NewEvent]) -> list[Appended]:
         if not events:
@@ -199,77 +202,71 @@ class JetStreamLedger:
     async def _append_batch(self, prepared: Prepared, meanwhile: Callable[[], Awaitable[None]]) -> dict[str, Appended]:
         """Append one batch, with retries, minus what an earlier try had stored; the acknowledgements by event id."""
         deadline = asyncio.get_running_loop().time() + self._timeout
-        acknowledged: dict[str, Appended] = {}
-        batch, sent, _ = prepared
+        batch = BatchUnderWay(prepared.messages, prepared.sent)
         try:
-            while batch:
+            while batch.left:
                 left = self._left(deadline)
                 try:
-                    clash = expects_within(batch)
-                    code = 0
-                    if clash is not None and sent is not None:
-                        given_up, sent = sent, None
-                        await given_up.abandon()
-                    if clash is None:
-                        if sent is None:
-                            sent = OpenBatch(self._writing)
-                            await sent.add(batch)
-                        committing, sent = sent, None
-                        answer = await committing.commit(left, meanwhile)
-                        code = error_code(answer)
-                        if not code:
-                            first = int(answer["seq"]) - len(batch) + 1
-                            return acknowledged | {
-                                message.event.id: Appended(position, message.event.id)
-                                for position, message in enumerate(batch, first)
-                            }
-                    if code and code != DUPLICATE_IN_BATCH and code not in WRONG_LAST_SEQUENCE:
-                        error = error_of(answer, f"a batch of {len(batch)} events")
-                        if code not in PASSING:
-                            raise error
-                    else:
-                        stored = await find_stored(self._writing, self._stream, batch)
-                        for event_id, position in stored.items():
-                            acknowledged[event_id] = Appended(position, event_id, duplicate=True)
-                        batch = [message for message in batch if message.event.id not in stored]
-                        if stored:
-                            continue
-                        if clash is not None:
-                            raise conflict(clash, None)
-                        if code == DUPLICATE_IN_BATCH:
-                            batch, ours = await self._without_claims(batch)
-                            acknowledged |= ours
-                        else:
-                            await self._raise_conflict(batch)
-                        error = _moving()
-                except BrokerUnavailable as unavailable:
-                    error = unavailable
-                    sent = None
-                await self._pause(deadline, error)
+                    await self._try_batch(batch, left, meanwhile)
+                except BrokerUnavailable as error:
+                    batch.sent = None
+                    await self._pause(deadline, error)
         finally:
-            if sent is not None:
-                await sent.abandon()
-        return acknowledged
+            await batch.give_up()
+        return batch.acknowledged
 
-    async def _without_claims(self, batch: list[Publication]) -> tuple[list[Publication], dict[str, Appended]]:
-        """The messages still to append, and our duplicates, of a batch with a message id that the stream knows.
+    async def _try_batch(self, batch: BatchUnderWay, left: float, meanwhile: Callable[[], Awaitable[None]]) -> None:
+        """Try once to append what is left of a batch. Raises BrokerUnavailable where another try may append it."""
+        clash = expects_within(batch.left)
+        code = 0
+        if clash is not None:
+            await batch.give_up()
+        else:
+            answer = await self._commit(batch, left, meanwhile)
+            code = error_code(answer)
+            if not code:
+                batch.stored_up_to(int(answer["seq"]))
+                return
+            if code != DUPLICATE_IN_BATCH and code not in WRONG_LAST_SEQUENCE:
+                raise error_of(answer, f"a batch of {len(batch.left)} events")
+        if stored := await find_stored(self._writing, self._stream, batch.left):
+            batch.stored_before(stored)
+            return
+        if clash is not None:
+            raise conflict(clash, None)
+        if code == DUPLICATE_IN_BATCH:
+            await self._settle_known_ids(batch)
+        else:
+            await self._raise_conflict(batch.left)
+        raise _moving()
+
+    async def _commit(self, batch: BatchUnderWay, left: float, meanwhile: Callable[[], Awaitable[None]]) -> JsonObject:
+        """Send what is not sent yet, and commit it; the broker's answer."""
+        if batch.sent is None:
+            batch.sent = OpenBatch(self._writing)
+            await batch.sent.add(batch.left)
+        sent, batch.sent = batch.sent, None  # what a commit has ended is not given up
+        return await sent.commit(left, meanwhile)
+
+    async def _settle_known_ids(self, batch: BatchUnderWay) -> None:
+        """Settle the messages of a batch whose message ids the stream knows.
 
         An event of ours that is stored already is a duplicate. One whose message id another publisher claimed gets a
         new message id.
         """
-        known = await known_positions(self._writing, batch)
-        ours: dict[str, Appended] = {}
+        known = await known_positions(self._writing, batch.left)
+        ours: dict[str, int] = {}
         left: list[Publication] = []
-        for message in batch:
+        for message in batch.left:
             position = known.get(message.event.id)
             if position is None:
                 left.append(message)
             elif await is_ours(self._writing, self._stream, position, message):
-                ours[message.event.id] = Appended(position, message.event.id, duplicate=True)
+                ours[message.event.id] = position
             else:
-                log.warning("message_id_claimed", event_id=message.event.id, subject=message.subject, position=position)
-                left.append(renamed(message))
-        return left, ours
+                left.append(_renamed(message, position))
+        batch.left = left
+        batch.stored_before(ours)
 
     async def _raise_conflict(self, batch: list[Publication]) -> None:
         for message in batch:
@@ -296,17 +293,7 @@ def _moving() -> BrokerUnavailable:
     return BrokerUnavailable("another append to the same entity is under way: retry")
 
 
-def expects_within(batch: Sequence[Publication]) -> NewEvent | None:
-    """The first event that expects a position of its entity, after another event of that entity in the same batch.
-
-    The server compares with the stream as it was before the batch, and would accept such an event.
-    """
-    if all(message.event.expects is None for message in batch):
-        return None
-    seen: set[tuple[str, str, str]] = set()
-    for message in batch:
-        about = is_about(message.event)
-        if message.event.expects is not None and about in seen:
-            return message.event
-        seen.add(about)
-    return None
+def _renamed(message: Publication, position: int) -> Publication:
+    """The event under another message id: somebody else has claimed its own, at this position."""
+    log.warning("message_id_claimed", event_id=message.event.id, subject=message.subject, position=position)
+    return renamed(message)
