@@ -22,7 +22,8 @@ from ledger.events.goal import GoalFocused, goal_entity_id
 from ledger.events.recall import RecallServed
 from producers.operations.desk import ANY, Desk, Freshness, first_entity, reach
 from producers.operations.publish import event_id, publish
-from producers.operations.recall.search import recall_event, search
+from producers.operations.recall.search import search
+from producers.operations.recall.served import recall_event
 from producers.operations.stated_before import earlier_event
 from producers.requests.reading import refusal
 from projections.overview.goals import goals

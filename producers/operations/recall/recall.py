@@ -23,7 +23,8 @@ from producers.operations.desk import ANY, Desk, Freshness, moment_of, position_
 from producers.operations.recall.found import found_for
 from producers.operations.recall.in_session import InSession, of_session
 from producers.operations.recall.intent import READS, Reads, intent_of
-from producers.operations.recall.search import check_query, keep, recall_event
+from producers.operations.recall.search import check_query
+from producers.operations.recall.served import keep, recall_event
 from producers.operations.recording import is_recorded
 from projections.search.memory_text import memory_text
 from projections.search.model_rerank import Place, rerank_factor, reranked

@@ -11,7 +11,8 @@ from kledger.contract.words import ProfileType
 from ledger.event import JsonObject, Lineage, utc_now
 from producers.operations.desk import ANY, Desk, Freshness, reach
 from producers.operations.profiles import reading as profiles
-from producers.operations.recall.search import keep, recall_event, search
+from producers.operations.recall.search import search
+from producers.operations.recall.served import keep, recall_event
 from producers.operations.recording import is_recorded
 from projections.search.said_once import found_once, said_once
 from projections.search.section import knowledge_section, profile_section
