@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -30,7 +30,7 @@ _LINKS = "to from than over under before after into onto by for of with against 
 LINKS = frozenset(_LINKS.split()) | frozenset("从到比向给把被由对于")
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Statement:
     """One text. Keys are lower-case words, sharp pieces as written (case only kept in flags), Chinese characters."""
 
@@ -64,52 +64,80 @@ class _Token:
 def statement(text: str) -> Statement:
     """Tokenise a text. Deterministic."""
     plain = _CONTRACTIONS.sub(" not", one_form(text).replace("’", "'"))
-    label = _LABEL.match(plain)
-    about = without_courtesies(label.group(1)).lower() if label else ""
-    result = Statement(
-        Counter(),
-        Counter(),
-        frozenset(),
-        frozenset(),
-        [],
-        frozenset(),
-        "" if about in _NO_LABELS else about,
-        frozenset(),
+    label, span = _label(plain)
+    reading = _Reading()
+    for sentence in _sentences(plain, span):
+        reading.add(sentence)
+    return Statement(
+        words=reading.words,
+        characters=reading.characters,
+        sharp=frozenset(reading.sharp),
+        names=frozenset(reading.sharp - reading.common),
+        orders=reading.orders,
+        roles=frozenset(reading.roles),
+        label=label,
+        features=frozenset(reading.features),
     )
-    sharp: set[str] = set()
-    common: set[str] = set()  # words that occur uncapitalised
-    features: set[str] = set()
-    roles: set[tuple[str, str, str]] = set()
-    for sentence in _sentences(plain, label.span(1) if label and result.label else (0, 0)):
+
+
+def _label(plain: str) -> tuple[str, tuple[int, int]]:
+    """The topic that a text begins with, in lower case, and where it stands; empty when there is none."""
+    found = _LABEL.match(plain)
+    label = without_courtesies(found.group(1)).lower() if found else ""
+    return (label, found.span(1)) if found and label and label not in _NO_LABELS else ("", (0, 0))
+
+
+class _Reading:
+    """What is known of a text after the sentences read so far."""
+
+    def __init__(self) -> None:
+        self.words: Counter[str] = Counter()
+        self.characters: Counter[str] = Counter()
+        self.sharp: set[str] = set()
+        self.common: set[str] = set()
+        """Words that occur somewhere without standing out: they are no names."""
+        self.orders: list[tuple[str, ...]] = []
+        self.roles: set[tuple[str, str, str]] = set()
+        self.features: set[str] = set()
+
+    def add(self, sentence: Sequence[_Token | str]) -> None:
         tokens = [token for token in sentence if isinstance(token, _Token)]
         capitals_count = not _shouted(tokens)
-        order = []
-        chain: list[str] = []  # the meaningful terms in order, for the roles
+        terms: list[str] = []
         for token in sentence:
             if isinstance(token, str):
-                result.characters.update(without_courtesies(token))
-                plain = plain_chinese(token)
-                features.update(plain[at : at + 2] for at in range(max(1, len(plain) - 1)))
-                chain += plain
+                terms += self._add_chinese(token)
                 continue
-            word = token.word
-            result.words[word] += 1
-            order.append(word)
-            if token.hard or (token.capital and capitals_count) or word in SHARP_WORDS:
-                sharp.add(word)
-            if not token.hard and not (token.capital and capitals_count):
-                common.add(word)
-            if word in LINKS or word not in LIGHT_WORDS:
-                chain.append(word)
-            if word not in LIGHT_WORDS:
-                features.add(meaning(word))
-        result.orders.append(tuple(word for word in order if word in sharp))
-        for at in range(1, len(chain) - 1):
-            if chain[at] in LINKS:
-                roles.update((before, chain[at], chain[at + 1]) for before in chain[max(0, at - 8) : at])
-    result.names = frozenset(sharp - common)
-    result.sharp, result.roles, result.features = frozenset(sharp), frozenset(roles), frozenset(features)
-    return result
+            self._add_word(token.word, token.hard or (token.capital and capitals_count))
+            if token.word in LINKS or token.word not in LIGHT_WORDS:
+                terms.append(token.word)
+        self.orders.append(tuple(token.word for token in tokens if token.word in self.sharp))
+        self.roles.update(_roles(terms))
+
+    def _add_chinese(self, run: str) -> str:
+        """Returns the characters that bear the meaning."""
+        self.characters.update(without_courtesies(run))
+        plain = plain_chinese(run)
+        self.features.update(plain[at : at + 2] for at in range(max(1, len(plain) - 1)))
+        return plain
+
+    def _add_word(self, word: str, stands_out: bool) -> None:
+        """`stands_out`: as code or a name does, by how it is written here."""
+        self.words[word] += 1
+        if stands_out or word in SHARP_WORDS:
+            self.sharp.add(word)
+        if not stands_out:
+            self.common.add(word)
+        if word not in LIGHT_WORDS:
+            self.features.add(meaning(word))
+
+
+def _roles(terms: Sequence[str]) -> Iterator[tuple[str, str, str]]:
+    """Each of up to eight terms before a linking word, with the word and the term after it."""
+    for at in range(1, len(terms) - 1):
+        if terms[at] in LINKS:
+            for before in terms[max(0, at - 8) : at]:
+                yield before, terms[at], terms[at + 1]
 
 
 def _shouted(tokens: list[_Token]) -> bool:
