@@ -23,7 +23,8 @@ from typing import Any
 import orjson
 import uvloop
 
-from bench.conversations import Conversation, Language, conversations, items
+from bench.conversation_words import Language
+from bench.conversations import Conversation, conversations, items
 from bench.visible import ROOT, running_node
 from kledger import AsyncLedgerClient
 from ledger.event import JsonObject

@@ -12,7 +12,8 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from bench.conversations import Conversation, Language, conversations, items, scope
+from bench.conversation_words import Language
+from bench.conversations import Conversation, conversations, items, scope
 from bench.recall import FIGURES, Embedding, Engine, Quality, Query, Search, evaluate
 
 By = Callable[[Conversation], Search]
