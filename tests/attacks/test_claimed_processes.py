@@ -22,7 +22,7 @@ from ledger.events.knowledge import KnowledgeSaved
 from ledger.events.slim import SlimRequested
 from ledger.wire.envelope import encode
 from ledger.wire.subjects import event_subject
-from producers.operations.knowledge.changes import fresh_id
+from producers.operations.knowledge.saving import fresh_id
 from producers.operations.models.evolutions import evolution_id
 from producers.operations.publish import NAMESPACE, event_id
 from tests.attacks.yard import SCRIBE, Yard, opened

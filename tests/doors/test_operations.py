@@ -16,8 +16,7 @@ from kledger.requests.knowledge import FeedbackRequest, SaveManyRequest, SaveReq
 from ledger.event import NO_LINEAGE, JsonObject, Lineage, NewEvent
 from ledger.events.knowledge import KnowledgeRated, KnowledgeSaved
 from producers.operations import feedback
-from producers.operations.knowledge import changes as knowledge
-from producers.operations.knowledge import importing, verdicts
+from producers.operations.knowledge import changes, importing, saving, verdicts
 from producers.operations.profiles import reading as profiles
 from producers.operations.publish import event_id, lifted, refuse_unkeepable
 from producers.operations.recall import search as recall
@@ -54,13 +53,13 @@ def payload(**fields: object) -> SaveRequest:
     ],
 )
 async def test_the_owner_states_a_save(desk: LiveDesk, caller: Caller, fields: JsonObject, owner: str) -> None:
-    await knowledge.save(desk, caller, NO_LINEAGE, payload(**fields))
+    await saving.save(desk, caller, NO_LINEAGE, payload(**fields))
     (envelope,) = await envelopes(desk)
     assert (envelope["actor"], envelope["data"]["owner"], envelope["data"]["scopes"]) == (owner, owner, [owner])
 
 
 async def test_whoever_rates_does_it_as_themselves_and_the_owner_revises(desk: LiveDesk) -> None:
-    saved = await knowledge.save(desk, ALICE, NO_LINEAGE, payload(owner="team:frontend", scopes=["public"]))
+    saved = await saving.save(desk, ALICE, NO_LINEAGE, payload(owner="team:frontend", scopes=["public"]))
     both = UpdateRequest.model_validate({"content": "new", "update_score": 5, "add_helpful_case": {}})
     await feedback.update(desk, ALICE, NO_LINEAGE, saved["id"], both)
     await feedback.update(desk, OPERATOR, NO_LINEAGE, saved["id"], UpdateRequest(update_score=4))
@@ -75,7 +74,7 @@ async def test_whoever_rates_does_it_as_themselves_and_the_owner_revises(desk: L
 
 
 async def test_a_recall_says_what_was_served_to_whom_out_of_which_state(desk: LiveDesk) -> None:
-    saved = await knowledge.save(desk, ALICE, NO_LINEAGE, payload())
+    saved = await saving.save(desk, ALICE, NO_LINEAGE, payload())
     await desk.view.wait_for(saved["position"])
     answer = await recall.search(desk, ALICE, Lineage(trace_id="T"), "c")
     envelope = (await envelopes(desk))[-1]
@@ -92,7 +91,7 @@ async def test_a_recall_says_what_was_served_to_whom_out_of_which_state(desk: Li
 
 
 async def test_before_the_first_event_there_is_nothing_to_find(desk: LiveDesk) -> None:
-    await knowledge.save(desk, ALICE, NO_LINEAGE, payload())
+    await saving.save(desk, ALICE, NO_LINEAGE, payload())
     answer = await recall.search(desk, ALICE, NO_LINEAGE, "c", as_of=0, record=False)
     assert (answer["results"], answer["position"]) == ([], 0)
 
@@ -128,7 +127,7 @@ async def test_an_import_larger_than_a_slice_is_kept_in_order_and_once(desk: Liv
 
 async def test_one_taken_id_does_not_hold_up_what_came_with_it(desk: LiveDesk) -> None:
     async with desk.projector.paused():  # the view knows nothing of it yet
-        await knowledge.save(desk, OPERATOR, NO_LINEAGE, payload(id="k-300", content="other"))
+        await saving.save(desk, OPERATOR, NO_LINEAGE, payload(id="k-300", content="other"))
         items = [{"id": f"k-{n}", "task": "t", "content": "c", "type": "tool"} for n in range(400)]
         request = SaveManyRequest(items=items)
         under_way = asyncio.create_task(importing.save_many(desk, OPERATOR, NO_LINEAGE, request))
@@ -143,7 +142,7 @@ async def test_one_taken_id_does_not_hold_up_what_came_with_it(desk: LiveDesk) -
 
 
 async def test_a_batch_of_verdicts_with_a_key_counts_once(desk: LiveDesk) -> None:
-    saved = await knowledge.save(desk, ALICE, NO_LINEAGE, payload(scopes=["public"]))
+    saved = await saving.save(desk, ALICE, NO_LINEAGE, payload(scopes=["public"]))
     request = FeedbackRequest(feedback_list=[{"knowledge_id": saved["id"], "is_helpful": True}] * 3)
     key = uuid.uuid4()
     first = await verdicts.rate_many(desk, ALICE, NO_LINEAGE, request, key)
@@ -154,7 +153,7 @@ async def test_a_batch_of_verdicts_with_a_key_counts_once(desk: LiveDesk) -> Non
 
 
 async def test_a_writer_that_never_gets_its_turn_is_told_so(desk: LiveDesk) -> None:
-    saved = await knowledge.save(desk, ALICE, NO_LINEAGE, payload())
+    saved = await saving.save(desk, ALICE, NO_LINEAGE, payload())
     plain = desk.ledger.append
 
     async def append(event: NewEvent) -> object:
@@ -163,7 +162,7 @@ async def test_a_writer_that_never_gets_its_turn_is_told_so(desk: LiveDesk) -> N
 
     desk.ledger.append = append  # type: ignore[assignment, method-assign]  # somebody is always faster
     with pytest.raises(VersionConflict, match="try again"):
-        await knowledge.retire(desk, ALICE, NO_LINEAGE, saved["id"])
+        await changes.retire(desk, ALICE, NO_LINEAGE, saved["id"])
     desk.ledger.append = plain  # type: ignore[method-assign]
     await desk.view.wait_for((await desk.ledger.head()).position)
     assert not (await profiles.both(desk, ALICE)).begun  # and nothing else was written

@@ -29,7 +29,7 @@ from ledger.events.profile import ProfileDisabled, ProfileReplaced
 from ledger.events.recall import RecallServed
 from ledger.privacy.keyring import Keyring
 from ledger.privacy.vault import MemoryVault
-from producers.operations.knowledge import changes as knowledge
+from producers.operations.knowledge import saving
 from producers.operations.publish import Tally, publish
 from producers.operations.sealing import SealingLedger
 from projections.engine.batch import fold_batch
@@ -227,8 +227,8 @@ async def test_a_text_that_passes_for_a_sealed_one_is_refused_before_it_is_kept(
 async def test_a_retried_save_is_the_same_event_although_it_is_sealed_anew(sealing: Sealing) -> None:
     sealing.desk.ledger, inner = sealing.ledger, sealing.desk.ledger  # type: ignore[assignment]
     payload = SaveRequest(id="k1", task=SECRET, content=SECRET, types=["tool"])
-    first = await knowledge.save(sealing.desk, Caller(user="ada"), NO_LINEAGE, payload)
-    again = await knowledge.save(sealing.desk, Caller(user="ada"), NO_LINEAGE, payload)
+    first = await saving.save(sealing.desk, Caller(user="ada"), NO_LINEAGE, payload)
+    again = await saving.save(sealing.desk, Caller(user="ada"), NO_LINEAGE, payload)
     assert (again["position"], again["duplicate"], (await inner.head()).position) == (first["position"], True, 1)
 
 

@@ -14,8 +14,7 @@ from kledger.contract.scopes import Caller
 from kledger.requests.knowledge import FeedbackRequest, SaveRequest
 from ledger.event import NO_LINEAGE, Appended, JsonObject, NewEvent
 from ledger.readers import Judge
-from producers.operations.knowledge import changes as knowledge
-from producers.operations.knowledge import verdicts
+from producers.operations.knowledge import saving, verdicts
 from tests.doors.live_desk import LiveDesk, live_desk
 
 ALICE = Caller(user="alice")
@@ -30,7 +29,7 @@ async def desk() -> AsyncIterator[LiveDesk]:
 
 async def saved_id(desk: LiveDesk) -> str:
     request = SaveRequest.model_validate({"task": "t", "content": "c", "type": "tool"})
-    return (await knowledge.save(desk, ALICE, NO_LINEAGE, request))["id"]
+    return (await saving.save(desk, ALICE, NO_LINEAGE, request))["id"]
 
 
 def verdict(item_id: str, number: int) -> JsonObject:

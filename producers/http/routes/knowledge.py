@@ -46,8 +46,7 @@ from producers.http.parameters import (
 from producers.http.routing import router as new_router
 from producers.operations import feedback
 from producers.operations.desk import Desk
-from producers.operations.knowledge import changes as knowledge
-from producers.operations.knowledge import importing, reading, reverting, sharing, verdicts
+from producers.operations.knowledge import changes, importing, reading, reverting, saving, sharing, verdicts
 from producers.operations.models.processes import PATIENCE
 from producers.operations.recall import search as recall
 from projections.fold_kit.page import Window
@@ -171,7 +170,7 @@ def _writes(desk: Desk) -> APIRouter:
     )
     async def save(caller: Who, lineage: From, retry: Retry, body: SaveRequest) -> Json:
         """Keep a new item."""
-        return saved_item(await knowledge.save(desk, caller, lineage, body, retry))
+        return saved_item(await saving.save(desk, caller, lineage, body, retry))
 
     @router.put(
         "/api/knowledge/{item_id}",
@@ -207,12 +206,12 @@ def _writes(desk: Desk) -> APIRouter:
     @router.delete("/api/knowledge/{item_id}", responses=documented(Moved, 403, 404, 409))
     async def retire(caller: Who, lineage: From, retry: Retry, item_id: ItemId, reason: Reason = None) -> Json:
         """Take an item out of recall; its history stays."""
-        return Json(await knowledge.retire(desk, caller, lineage, item_id, reason, retry))
+        return Json(await changes.retire(desk, caller, lineage, item_id, reason, retry))
 
     @router.post("/api/knowledge/{item_id}/restore", responses=documented(Moved, 403, 404, 409))
     async def restore(caller: Who, lineage: From, retry: Retry, item_id: ItemId, reason: Reason = None) -> Json:
         """Bring a retired item back."""
-        return Json(await knowledge.restore(desk, caller, lineage, item_id, reason, retry))
+        return Json(await changes.restore(desk, caller, lineage, item_id, reason, retry))
 
     return router
 

@@ -16,7 +16,8 @@ from ledger.event import Appended, Fact, Lineage, NewEvent
 from ledger.item_status import MAKES
 from producers.operations.desk import Desk, folded, reach_head
 from producers.operations.judged import refused_of
-from producers.operations.knowledge.changes import are_over, over, refuse_status
+from producers.operations.knowledge.changes import refuse_status
+from producers.operations.knowledge.over import are_over, over
 from producers.operations.knowledge.superseding import supersede_now
 from producers.operations.knowledge.unknown import unknown
 from producers.operations.knowledge.whose import acting_as, coordinators

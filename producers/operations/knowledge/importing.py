@@ -28,9 +28,9 @@ from producers.operations.backpressure import Turns
 from producers.operations.desk import Desk, reach_head
 from producers.operations.first_cases import first_cases, with_its_cases
 from producers.operations.knowledge.acl import first_acl, named_entities, shared_with_it, statement
-from producers.operations.knowledge.changes import exists, referring, statement_id
 from producers.operations.knowledge.holding import HeldBack, held_back
 from producers.operations.knowledge.proposing import first_status
+from producers.operations.knowledge.saving import exists, referring, statement_id
 from producers.operations.knowledge.unreadable import warnings
 from producers.operations.outcomes import ATTEMPTS
 from producers.operations.publish import SLICE, publish

@@ -15,7 +15,7 @@ from ledger.events.evolution import EvolutionRequested
 from ledger.events.knowledge import KnowledgeRevised
 from ledger.readers import Judge, judge_of, readers
 from producers.operations.desk import Desk, folded
-from producers.operations.knowledge.changes import refuse_over
+from producers.operations.knowledge.over import refuse_over
 from producers.operations.knowledge.sharing import revisable
 from producers.operations.knowledge.unknown import unknown
 from producers.operations.updated import WRITERS

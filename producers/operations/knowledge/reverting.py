@@ -11,7 +11,8 @@ from kledger.contract.words import ItemStatus
 from ledger.event import Lineage, NewEvent
 from producers.access.principal import require_addressable
 from producers.operations.desk import Desk
-from producers.operations.knowledge.changes import owned_or_earlier, refuse_over
+from producers.operations.knowledge.changes import owned_or_earlier
+from producers.operations.knowledge.over import refuse_over
 from producers.operations.knowledge.superseding import came_to_be, came_to_be_before
 from producers.operations.outcomes import ATTEMPTS, others_write_to
 from producers.operations.publish import event_id, publish

@@ -14,7 +14,8 @@ from ledger.event import Lineage, NewEvent, utc_now
 from ledger.events.knowledge import KnowledgeConfirmed, KnowledgePromoted
 from ledger.readers import judge_of, readers
 from producers.operations.desk import Desk
-from producers.operations.knowledge.changes import is_over, latest
+from producers.operations.knowledge.changes import latest
+from producers.operations.knowledge.over import is_over
 from producers.operations.memory.reading import unknown_memory
 from producers.operations.outcomes import ATTEMPTS, others_write_to
 from producers.operations.publish import event_id, lifted, publish

@@ -21,8 +21,8 @@ from producers.operations.desk import ANY, Desk, Freshness, first_entity, folded
 from producers.operations.first_cases import with_its_cases
 from producers.operations.judged import refuse_refused
 from producers.operations.knowledge.acl import shared_with_it
-from producers.operations.knowledge.changes import exists
 from producers.operations.knowledge.proposing import first_status
+from producers.operations.knowledge.saving import exists
 from producers.operations.models.processes import caused
 from producers.operations.outcomes import ATTEMPTS, listed
 from producers.operations.publish import NAMESPACE, event_id, publish_judged, refuse_unkeepable

@@ -13,7 +13,7 @@ from kledger.requests.knowledge import EvalBody, MemoryBody, SaveRequest
 from kledger.requests.memory import RememberRequest
 from ledger.event import Lineage
 from producers.operations.desk import Desk
-from producers.operations.knowledge import changes
+from producers.operations.knowledge import saving
 from producers.operations.lifetimes import lifetime_of
 
 _NEAR = 0.75
@@ -25,7 +25,7 @@ async def remember(
 ) -> Remembered:
     """Save a memory. Raises InvalidPayload (a short memory without a lifetime), and what saving an item raises."""
     request = as_item(payload, desk.lifetimes, caller)
-    saved = await changes.save(desk, caller, lineage, request, retry)
+    saved = await saving.save(desk, caller, lineage, request, retry)
     assert request.memory is not None
     hints = _nearly(payload.kind, desk.lifetimes)
     return Remembered(**saved, layer=request.memory.layer, ignored=payload.read_over(), hints=hints)

@@ -12,7 +12,7 @@ from ledger.event import JsonObject, Lineage, NewEvent
 from ledger.events.conflict import ConflictResolved
 from ledger.events.knowledge import KnowledgeRetired, KnowledgeRevised
 from producers.operations.desk import Desk, folded, reach_head
-from producers.operations.knowledge.changes import is_over
+from producers.operations.knowledge.over import is_over
 from producers.operations.knowledge.task_of_content import with_its_task
 from producers.operations.knowledge.whose import changer
 from producers.operations.models.processes import caused, own

@@ -12,7 +12,7 @@ from ledger.event import JsonObject, Lineage, NewEvent
 from ledger.events.evolution import EvolutionRejected
 from ledger.events.knowledge import KnowledgeEvolved
 from producers.operations.desk import Desk, reach_head
-from producers.operations.knowledge.changes import refuse_over
+from producers.operations.knowledge.over import refuse_over
 from producers.operations.knowledge.reverting import revert as revert_item
 from producers.operations.knowledge.sharing import revisable
 from producers.operations.models.processes import caused, own, settled
