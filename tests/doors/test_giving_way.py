@@ -12,7 +12,7 @@ from kledger.requests.knowledge import SaveManyRequest
 from ledger.event import Lineage
 from producers.operations import backpressure
 from producers.operations.backpressure import LONGEST_REST_SECONDS, REST_FACTOR, Turns
-from producers.operations.knowledge import importing
+from producers.operations.bulk import importing
 from producers.operations.publish import Tally
 from producers.operations.recall import search as recall
 from tests.doors.live_desk import live_desk

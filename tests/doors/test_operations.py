@@ -16,7 +16,8 @@ from kledger.requests.knowledge import FeedbackRequest, SaveManyRequest, SaveReq
 from ledger.event import NO_LINEAGE, JsonObject, Lineage, NewEvent
 from ledger.events.knowledge import KnowledgeRated, KnowledgeSaved
 from producers.operations import feedback
-from producers.operations.knowledge import changes, importing, saving, verdicts
+from producers.operations.bulk import importing
+from producers.operations.knowledge import changes, saving, verdicts
 from producers.operations.profiles import reading as profiles
 from producers.operations.publish import event_id, lifted, refuse_unkeepable
 from producers.operations.recall import search as recall

@@ -15,8 +15,8 @@ from kledger.contract.scopes import Caller
 from kledger.contract.words import RecallPath
 from kledger.requests.knowledge import SaveManyRequest
 from ledger.event import NO_LINEAGE
+from producers.operations.bulk import importing
 from producers.operations.desk import Desk, Freshness
-from producers.operations.knowledge import importing
 from producers.operations.recall import search as recall
 from projections.search.ask import Searcher
 from projections.vectors.feed import VectorFeed

@@ -45,8 +45,9 @@ from producers.http.parameters import (
 )
 from producers.http.routing import router as new_router
 from producers.operations import feedback
+from producers.operations.bulk import importing
 from producers.operations.desk import Desk
-from producers.operations.knowledge import changes, importing, reading, reverting, saving, sharing, verdicts
+from producers.operations.knowledge import changes, reading, reverting, saving, sharing, verdicts
 from producers.operations.models.processes import PATIENCE
 from producers.operations.recall import search as recall
 from projections.fold_kit.page import Window
