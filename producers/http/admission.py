@@ -9,6 +9,7 @@ A link to a page for people may be followed.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from urllib.parse import urlsplit
 
@@ -20,7 +21,7 @@ from kledger.contract.errors import LedgerError, NotOwner, RateLimited
 from ledger.runtime.log_once import Seldom
 from producers.access.book import TokenBook
 from producers.access.limits import Buckets, Limits
-from producers.access.principal import ADMITTED_KEY, SCOPE_KEY
+from producers.access.principal import ADMITTED_KEY, SCOPE_KEY, Principal
 from producers.http.bodies import LIMITS_KEY
 from producers.http.metrics import Metrics
 from producers.web.addresses import is_page, wants_page
@@ -32,6 +33,7 @@ PAGES = frozenset({"/", "/docs"})
 """Pages for people, beside those of the web interface: a link on another site may lead here."""
 _OWN_SITE = frozenset({b"same-origin", b"none"})  # none: typed into the address bar, or no browser at all
 _NAVIGATION = {b"sec-fetch-mode": [b"navigate"], b"sec-fetch-dest": [b"document"]}
+_LOOKED_AT = frozenset({b"host", b"origin", b"authorization", b"accept", b"sec-fetch-site", *_NAVIGATION})
 
 
 class Admission:
@@ -50,26 +52,24 @@ class Admission:
         Raises NotOwner (name or origin), Unauthenticated, TokenExpired, TokenRevoked, Forbidden, RateLimited.
         """
         scope[LIMITS_KEY] = self._limits
-        hosts, origins, authorization, accept = [], [], [], ""
-        fetch: dict[bytes, list[bytes]] = {}
-        for name, value in scope["headers"]:
-            if name == b"host":
-                hosts.append(value)
-            elif name == b"authorization":
-                authorization.append(value)
-            elif name == b"origin":
-                origins.append(value)
-            elif name == b"accept":
-                accept = value.decode("latin-1")
-            elif name.startswith(b"sec-fetch-"):
-                fetch.setdefault(name, []).append(value.strip().lower())
-        self._check_address(hosts, origins)
-        path = scope["path"]
-        if fetch:
-            _check_site(fetch, scope["method"], path)
+        path, headers = scope["path"], _looked_at(scope["headers"])
+        self._check_address(headers.get(b"host", []), headers.get(b"origin", []))
+        _check_site(headers, scope["method"], path)
         # Pages have sessions of their own, and ask with the token of the person.
-        if path in OPEN or is_page(path) or (path == "/" and wants_page(accept)):
+        if path in OPEN or is_page(path) or (path == "/" and wants_page(_accept(headers))):
             return
+        principal = scope[SCOPE_KEY] = self._principal(scope, headers.get(b"authorization", []))
+        if scope.get(ADMITTED_KEY):
+            return
+        try:
+            self._buckets.take(None if principal is None else principal.id)
+        except RateLimited:
+            self._metrics.rate_limited.inc()
+            raise
+
+    def _principal(self, scope: Scope, authorization: list[bytes]) -> Principal | None:
+        """Whom the token of a request binds it to; None on a node without tokens."""
+        path = scope["path"]
         try:
             principal = self._tokens.principal_of(authorization)
             if principal is not None:
@@ -79,14 +79,7 @@ class Admission:
             client = scope.get("client") or ("unknown", 0)
             _seldom.warning("a token is refused", kind=error.code, code=error.code, path=path[:200], client=client[0])
             raise
-        scope[SCOPE_KEY] = principal
-        if scope.get(ADMITTED_KEY):
-            return
-        try:
-            self._buckets.take(None if principal is None else principal.id)
-        except RateLimited:
-            self._metrics.rate_limited.inc()
-            raise
+        return principal
 
     def _check_address(self, hosts: list[bytes], origins: list[bytes]) -> None:
         if len(hosts) > 1 or len(origins) > 1:
@@ -100,15 +93,29 @@ class Admission:
             raise _of_another_site()
 
 
-def _check_site(fetch: dict[bytes, list[bytes]], method: str, path: str) -> None:
+def _looked_at(headers: Iterable[tuple[bytes, bytes]]) -> dict[bytes, list[bytes]]:
+    """The values of the headers by which a request is let in."""
+    found: dict[bytes, list[bytes]] = {}
+    for name, value in headers:
+        if name in _LOOKED_AT:
+            found.setdefault(name, []).append(value)
+    return found
+
+
+def _accept(headers: Mapping[bytes, list[bytes]]) -> str:
+    return headers[b"accept"][-1].decode("latin-1") if b"accept" in headers else ""
+
+
+def _check_site(headers: Mapping[bytes, list[bytes]], method: str, path: str) -> None:
     """Refuse what a page of another site makes a browser ask, by the headers that no page can set."""
-    if _OWN_SITE.issuperset(fetch.get(b"sec-fetch-site", ())):
+
+    def said(name: bytes) -> list[bytes]:
+        return [value.strip().lower() for value in headers.get(name, ())]
+
+    if _OWN_SITE.issuperset(said(b"sec-fetch-site")):
         return
-    if (
-        method == "GET"
-        and (path in PAGES or is_page(path))
-        and all(fetch.get(name) == value for name, value in _NAVIGATION.items())
-    ):
+    follows_link = method == "GET" and all(said(name) == value for name, value in _NAVIGATION.items())
+    if follows_link and (path in PAGES or is_page(path)):
         return
     raise _of_another_site()
 

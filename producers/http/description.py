@@ -43,32 +43,40 @@ def describe(app: FastAPI) -> None:
     generated = app.openapi
 
     def openapi() -> dict[str, Any]:
-        known = app.openapi_schema is not None
+        is_complete = app.openapi_schema is not None  # FastAPI keeps the document, which is completed in place
         document = generated()
-        if known:
-            return document
-        references, parts = _shapes()
-        schemas = document["components"]["schemas"]
-        if differing := [name for name, schema in parts.items() if schemas.get(name, schema) != schema]:
-            raise ValueError(f"what is asked and what is answered have the same names: {differing}")
-        document["components"]["schemas"] = dict(sorted((schemas | parts).items()))
-        document["components"]["securitySchemes"] = {_TOKEN: _SCHEME}
-        document["security"] = [{}, {_TOKEN: []}]
-        keyed = _keyed(app)
-        for path, operations in document["paths"].items():
-            for method, operation in operations.items():
-                for answer in operation["responses"].values():
-                    for content in answer.get("content", {}).values():
-                        content["schema"] = references.get(content["schema"].get("$ref"), content["schema"])
-                if path in OPEN:
-                    _open(operation)
-                elif path.startswith("/api/"):
-                    names = [*_STATED, SEEN] if method == "get" else [*_STATED]
-                    names += [IDEMPOTENCY_KEY] if (path, method) in keyed else []
-                    operation.setdefault("parameters", []).extend(map(_header, names))
+        if not is_complete:
+            _complete(document, app)
         return document
 
     app.openapi = openapi  # type: ignore[method-assign]  # FastAPI documents this way to extend the schema
+
+
+def _complete(document: dict[str, Any], app: FastAPI) -> None:
+    references, parts = _shapes()
+    schemas = document["components"]["schemas"]
+    if differing := [name for name, schema in parts.items() if schemas.get(name, schema) != schema]:
+        raise ValueError(f"what is asked and what is answered have the same names: {differing}")
+    document["components"]["schemas"] = dict(sorted((schemas | parts).items()))
+    document["components"]["securitySchemes"] = {_TOKEN: _SCHEME}
+    document["security"] = [{}, {_TOKEN: []}]
+    keyed = _keyed(app)
+    for path, operations in document["paths"].items():
+        for method, operation in operations.items():
+            _put_shapes(operation, references)
+            if path in OPEN:
+                _open(operation)
+            elif path.startswith("/api/"):
+                names = [*_STATED, SEEN] if method == "get" else [*_STATED]
+                names += [IDEMPOTENCY_KEY] if (path, method) in keyed else []
+                operation.setdefault("parameters", []).extend(map(_header, names))
+
+
+def _put_shapes(operation: dict[str, Any], references: dict[str, Any]) -> None:
+    """Have the answers of an operation tell their shapes where they name one by its reference."""
+    for answer in operation["responses"].values():
+        for content in answer.get("content", {}).values():
+            content["schema"] = references.get(content["schema"].get("$ref"), content["schema"])
 
 
 def _shapes() -> tuple[dict[str, Any], dict[str, Any]]:

@@ -96,14 +96,29 @@ def seen_by(request: Request) -> int:
 
 
 async def _caller_of(request: Request, principal: Principal | None) -> Caller:
+    named, further = _named_in(request)
+    if principal is not None:
+        caller = principal.caller(named, request.scope["path"], further)
+    elif named or further:
+        caller = Caller.of(named, further=further)
+    else:
+        return WHO_SAYS_NOTHING if request.app.state.on_loopback else OPERATOR
+    if len(caller.entities()) > MOST_ENTITIES:
+        raise IllegalScope(f"the request names more than {MOST_ENTITIES} entities: name those it is about", errors=[])
+    if caller.further:
+        await require_types(request.app.state.desk, caller.further)
+    return caller
+
+
+def _named_in(request: Request) -> tuple[dict[str, str], list[str]]:
+    """The identities that a request names, by kind, and the further entities."""
     named: dict[str, str] = {}
     further: list[str] | None = None
     for raw, value in request.scope["headers"]:
         if not raw.startswith(_OURS):
             continue
         header = raw.decode("latin-1")
-        kind = IDENTITIES.get(header)
-        if kind is not None:
+        if (kind := IDENTITIES.get(header)) is not None:
             if kind in named:
                 raise IllegalScope(f"{header} is there twice: name one {kind}", errors=[])
             named[kind] = _identity(header, value)
@@ -116,17 +131,7 @@ async def _caller_of(request: Request, principal: Principal | None) -> Caller:
         elif header not in LINEAGE and header != SEEN:
             known = ", ".join([*IDENTITIES, FURTHER, *LINEAGE, SEEN])
             raise InvalidPayload(f"the header {header} is not known; known are {known}", errors=[])
-    if principal is not None:
-        caller = principal.caller(named, request.scope["path"], further or ())
-    elif named or further:
-        caller = Caller.of(named, further=further or ())
-    else:
-        return WHO_SAYS_NOTHING if request.app.state.on_loopback else OPERATOR
-    if len(caller.entities()) > MOST_ENTITIES:
-        raise IllegalScope(f"the request names more than {MOST_ENTITIES} entities: name those it is about", errors=[])
-    if caller.further:
-        await require_types(request.app.state.desk, caller.further)
-    return caller
+    return named, further or []
 
 
 OPERATOR = Caller()
