@@ -7,24 +7,18 @@ a restart of the node is waited out. It remembers the highest position that it w
 
 from __future__ import annotations
 
-import math
 import os
 import random
-import socket
-import ssl
 import threading
 import time
-from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from itertools import count
-from typing import Any
-from urllib.parse import quote, urlsplit
-
-import orjson
+from typing import Any, NamedTuple
 
 from kledger import DEFAULT_URL
 from kledger.client.arguments import require_number, require_seconds, require_text
+from kledger.client.json_body import encoded
 from kledger.client.refusals import error_of_body
 from kledger.client.transport.exchange import (
     ConnectionBroken,
@@ -37,7 +31,8 @@ from kledger.client.transport.exchange import (
     Request,
     Transport,
 )
-from kledger.contract.addresses import LOOPBACK, is_http_address
+from kledger.client.unreachable import is_refused, no_address, to_start, wrong_address
+from kledger.contract.addresses import is_http_address
 from kledger.contract.errors import (
     BrokerUnavailable,
     InvalidPayload,
@@ -57,9 +52,14 @@ LONGEST_PAUSE = 2.0
 LONGEST_WAIT = 30.0  # what a node may ask for before the next try
 TOKEN_VARIABLE = "KLEDGER_TOKEN"
 URL_VARIABLE = "KLEDGER_URL"
-LONG = 60_000  # characters of an address, beyond which it is its length that is refused
-_QUERIES = {"q": "query"}  # what arguments are called in an address
 _CHANGING = threading.Lock()  # of every connection, so that one can be copied and pickled; it is held for a moment
+
+
+class _Failed(NamedTuple):
+    """A try that failed; `again` where sending the same again is safe, and may be answered."""
+
+    error: LedgerError
+    again: bool
 
 
 @dataclass
@@ -134,45 +134,49 @@ class Connection:
         pause, while the connection is broken or the node cannot write; whatever else is refused is refused at once, and
         so is an address where nothing has answered yet and nothing will: of a host that nobody knows, without TLS.
         """
-        content = _encode(body)
+        content = encoded(body)
         sent = {**headers, "Content-Type": "application/json"} if content is not None else dict(headers)
+        request = Request(method, path, params, sent, content)
         began = time.monotonic()
         for attempt in count():
-            failure: Exception
-            try:
-                answer = await self.carrier.exchange(Request(method, path, params, sent, content))
-            except ConnectionTimedOut as error:
-                failure = self._unreachable(f"no connection within {self._connect_timeout():g} s", error)
-                again = True  # it was surely not handled
-            except ReplyTimedOut as error:
-                failure = self._unreachable(f"no answer within {self.timeout:g} s", error)
-                again = False
-            except ConnectionBroken as error:
-                wrong = None if self.answered else _wrong_address(error, self.address)
-                failure = self._unreachable(str(error), error, wrong)
-                # Without a connection it was surely not handled. Who states a time waits for a name as well, as for
-                # that of a container that is about to start.
-                again = repeatable or isinstance(error, NotConnected)
-                again = again and (wrong is None or self.retry_for is not None)
-            except NoSuchAddress as error:
-                raise InvalidPayload(_no_address(path, params, error)) from error
-            except NoReply as error:
-                raise self._unreachable(str(error), error) from error
-            else:
-                self.answered = True
-                if answer.status < 400 or answer.status == also:
-                    return answer
-                failure = error_of_body(answer.status, answer.content, answer.url)
-                # What came too soon was not looked at: sending it later repeats nothing.
-                again = isinstance(failure, RateLimited) or (repeatable and _passes(failure))
-            pause = max(_pause(attempt), _asked_to_wait(failure))
-            if not again or attempt == self.retries or time.monotonic() + pause > began + self._patience():
-                raise failure
+            outcome = await self._try(request, repeatable, also)
+            if isinstance(outcome, Reply):
+                return outcome
+            pause = max(_pause(attempt), _asked_to_wait(outcome.error))
+            too_late = time.monotonic() + pause > began + self._patience()
+            if not outcome.again or attempt == self.retries or too_late:
+                raise outcome.error
             if self.waits is not None:
                 told, self.waits = self.waits, None
-                told(f"{failure.message.partition(';')[0]}; trying for {self._patience():g} seconds")
+                told(f"{outcome.error.message.partition(';')[0]}; trying for {self._patience():g} seconds")
             await self.carrier.pause(pause)
         raise AssertionError("the loop above returns or raises")
+
+    async def _try(self, request: Request, repeatable: bool, also: int | None) -> Reply | _Failed:
+        """Send a request once. Raises what no later try can mend."""
+        try:
+            answer = await self.carrier.exchange(request)
+        except ConnectionTimedOut as error:
+            reason = f"no connection within {self._connect_timeout():g} s"
+            return _Failed(self._unreachable(reason, error), again=True)  # it was surely not handled
+        except ReplyTimedOut as error:
+            return _Failed(self._unreachable(f"no answer within {self.timeout:g} s", error), again=False)
+        except ConnectionBroken as error:
+            wrong = None if self.answered else wrong_address(error, self.address)
+            # Without a connection it was surely not handled. Who states a time waits for a name as well, as for
+            # that of a container that is about to start.
+            again = (repeatable or isinstance(error, NotConnected)) and (wrong is None or self.retry_for is not None)
+            return _Failed(self._unreachable(str(error), error, wrong), again)
+        except NoSuchAddress as error:
+            raise InvalidPayload(no_address(request.path, request.params, error)) from error
+        except NoReply as error:
+            raise self._unreachable(str(error), error) from error
+        self.answered = True
+        if answer.status < 400 or answer.status == also:
+            return answer
+        refusal = error_of_body(answer.status, answer.content, answer.url)
+        # What came too soon was not looked at: sending it later repeats nothing.
+        return _Failed(refusal, isinstance(refusal, RateLimited) or (repeatable and _passes(refusal)))
 
     def _connect_timeout(self) -> float:
         return min(self.timeout, CONNECT_TIMEOUT)
@@ -184,9 +188,9 @@ class Connection:
         return RETRY_FOR if self.answered else FIRST_CONTACT
 
     def _unreachable(self, reason: str, cause: Exception, wrong: str | None = None) -> LedgerError:
-        if any(isinstance(each, ConnectionRefusedError) for each in _causes(cause)):
+        if is_refused(cause):
             reason = "connection refused"
-        todo = wrong or f"({reason}); {_to_start(self.address)}"
+        todo = wrong or f"({reason}); {to_start(self.address)}"
         error = NodeUnreachable(f"no node answers at {self.address} {todo}", url=self.address)
         error.__cause__ = cause
         return error
@@ -197,110 +201,6 @@ class Connection:
             transport, self.transport = self.transport, None
         if transport is not None:
             await transport.close()
-
-
-def _causes(error: BaseException | None) -> Iterator[BaseException]:
-    while error is not None:
-        yield error
-        error = error.__cause__ or error.__context__
-
-
-def _wrong_address(error: Exception, address: str) -> str | None:
-    """What is wrong with the address itself, and what to do; None where a node may answer there a moment later."""
-    for each in _causes(error):
-        if isinstance(each, socket.gaierror) and each.errno == socket.EAI_NONAME:
-            return f"(nobody knows a host {urlsplit(address).hostname!r}); check the address"
-        if isinstance(each, ssl.SSLCertVerificationError):
-            return f"(its certificate is refused: {each.verify_message}); check the address and the certificate"
-        if isinstance(each, ssl.SSLError) and not isinstance(each, ssl.SSLEOFError):
-            plain = address.replace("https://", "http://", 1)
-            return f"(no TLS there); a node speaks plain HTTP where no proxy stands before it: try {plain}"
-    return None
-
-
-def _to_start(address: str) -> str:
-    """How to start a node at the address, or what to check where that is another machine's."""
-    parts = urlsplit(address)
-    if parts.hostname not in LOOPBACK:
-        return "check the address, or start one with: kledger up, on that machine"
-    if parts.port is None:
-        return f"an address has a port, as {DEFAULT_URL} has; start one with: kledger up"
-    if address.rstrip("/") == DEFAULT_URL:
-        return "start one with: kledger up"
-    host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
-    return f"check the address, or start one with: kledger up --http {host}:{parts.port}"
-
-
-def _no_address(path: str, params: Mapping[str, Any], error: Exception) -> str:
-    """Why no address holds a request, and what to do: say less in its query, or a shorter id in its path."""
-    said = {name: len(quote(str(value), errors="replace")) for name, value in params.items()}
-    longest = max(said, key=lambda name: said[name], default="")
-    refused = f"{path[:80]!r} cannot be asked for ({error})"
-    if len(path) + sum(said.values()) < LONG:
-        return refused
-    which = _QUERIES.get(longest, longest) if said.get(longest, 0) > len(path) else "the id"
-    return f"{refused}: the address is too long: {which} has to be shorter"
-
-
-def _encode(body: object) -> bytes | None:
-    if body is None:
-        return None
-    try:
-        content = orjson.dumps(body)
-    except (TypeError, ValueError) as error:
-        found = ((place, why) for place, part in _parts(body) if (why := _unsayable(part)))
-        raise _not_json(*next(found, (None, str(error)))) from error
-    if b"null" in content:  # which is what is written of what is no number
-        for place, part in _parts(body):
-            if isinstance(part, float) and not math.isfinite(part):
-                raise _not_json(place, f"{part} is no number there")
-    return content
-
-
-_Place = tuple[Any, str | int] | None
-"""Where a part stands: the place of what it is in, and its name or number there; None for the whole."""
-
-
-def _not_json(place: _Place, reason: str) -> InvalidPayload:
-    name = _named(place)
-    errors = [{"field": name, "reason": reason}] if name else []
-    return InvalidPayload(f"{name or 'this'} cannot be said in JSON: {reason}", errors=errors)
-
-
-def _named(place: _Place) -> str:
-    """`tags.since`, `items[3].task`."""
-    if place is None:
-        return ""
-    above, at = _named(place[0]), place[1]
-    return f"{above}[{at}]" if isinstance(at, int) else f"{above}.{at}".lstrip(".")
-
-
-def _parts(body: object) -> Iterator[tuple[_Place, object]]:
-    """A body and all parts of it, each with its place, which is named only where it is told: most bodies are large."""
-    waiting: deque[tuple[_Place, object]] = deque([(None, body)])
-    opened: set[int] = set()  # one may hold itself
-    while waiting:
-        place, part = waiting.popleft()
-        yield place, part
-        if isinstance(part, dict | list | tuple) and id(part) not in opened:
-            opened.add(id(part))
-            if isinstance(part, dict):
-                waiting += (((place, str(key)), value) for key, value in part.items())
-            else:
-                waiting += (((place, number), value) for number, value in enumerate(part))
-
-
-def _unsayable(part: object) -> str | None:
-    """Why a part of a body alone cannot be said in JSON; None where it can."""
-    if isinstance(part, dict):
-        return next((f"{str(key)[:40]} is a name in it, and no text" for key in part if not isinstance(key, str)), None)
-    if isinstance(part, list | tuple):
-        return None
-    try:
-        orjson.dumps(part)
-    except (TypeError, ValueError) as error:
-        return str(error)
-    return None
 
 
 def address_of(stated: str | None) -> str:

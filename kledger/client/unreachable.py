@@ -1,0 +1,63 @@
+"""Why no node answered at an address, or none can, in words that say what to do."""
+
+from __future__ import annotations
+
+import socket
+import ssl
+from collections.abc import Iterator, Mapping
+from typing import Any
+from urllib.parse import quote, urlsplit
+
+from kledger import DEFAULT_URL
+from kledger.contract.addresses import LOOPBACK
+
+LONG = 60_000  # characters of an address, beyond which it is its length that is refused
+_QUERIES = {"q": "query"}  # what arguments are called in an address
+
+
+def is_refused(error: Exception) -> bool:
+    """Whether nothing listens there."""
+    return any(isinstance(each, ConnectionRefusedError) for each in _causes(error))
+
+
+def wrong_address(error: Exception, address: str) -> str | None:
+    """What is wrong with the address itself, and what to do; None where a node may answer there a moment later."""
+    for each in _causes(error):
+        if isinstance(each, socket.gaierror) and each.errno == socket.EAI_NONAME:
+            return f"(nobody knows a host {urlsplit(address).hostname!r}); check the address"
+        if isinstance(each, ssl.SSLCertVerificationError):
+            return f"(its certificate is refused: {each.verify_message}); check the address and the certificate"
+        if isinstance(each, ssl.SSLError) and not isinstance(each, ssl.SSLEOFError):
+            plain = address.replace("https://", "http://", 1)
+            return f"(no TLS there); a node speaks plain HTTP where no proxy stands before it: try {plain}"
+    return None
+
+
+def to_start(address: str) -> str:
+    """How to start a node at the address, or what to check where that is another machine's."""
+    parts = urlsplit(address)
+    if parts.hostname not in LOOPBACK:
+        return "check the address, or start one with: kledger up, on that machine"
+    if parts.port is None:
+        return f"an address has a port, as {DEFAULT_URL} has; start one with: kledger up"
+    if address.rstrip("/") == DEFAULT_URL:
+        return "start one with: kledger up"
+    host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
+    return f"check the address, or start one with: kledger up --http {host}:{parts.port}"
+
+
+def no_address(path: str, params: Mapping[str, Any], error: Exception) -> str:
+    """Why no address holds a request, and what to do: say less in its query, or a shorter id in its path."""
+    said = {name: len(quote(str(value), errors="replace")) for name, value in params.items()}
+    longest = max(said, key=lambda name: said[name], default="")
+    refused = f"{path[:80]!r} cannot be asked for ({error})"
+    if len(path) + sum(said.values()) < LONG:
+        return refused
+    which = _QUERIES.get(longest, longest) if said.get(longest, 0) > len(path) else "the id"
+    return f"{refused}: the address is too long: {which} has to be shorter"
+
+
+def _causes(error: BaseException | None) -> Iterator[BaseException]:
+    while error is not None:
+        yield error
+        error = error.__cause__ or error.__context__
