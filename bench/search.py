@@ -31,7 +31,7 @@ from bench.corpus import payloads
 from bench.recall import data_directory
 from bench.visible import KLEDGER, ROOT, HttpClient, environment, percentile, running_node
 from kledger.contract.scopes import Caller
-from projections.search.ask import LEAST_CANDIDATES
+from projections.search.asked import LEAST_CANDIDATES
 from projections.vectors.embedding.hashed import DIMENSIONS, hashed_vectors
 from projections.vectors.tokens import Sparse, document_terms, query_terms
 

@@ -9,7 +9,7 @@ from consumers.reactors.work import Work
 from kledger.contract.errors import LedgerError
 from kledger.contract.scopes import PUBLIC
 from ledger.event import JsonObject
-from projections.search.ask import Asked
+from projections.search.asked import Asked
 
 MOST_CHARACTERS = 2_000
 """Characters of a search text."""

@@ -11,7 +11,7 @@ from kledger.contract.words import JobKind, StartableJob
 from ledger.event import JsonObject
 from projections.engine.ahead.between import Untouched
 from projections.engine.ahead.new_in_list import NewItems
-from projections.search.ask import Asked
+from projections.search.asked import Asked
 
 T = TypeVar("T")
 

@@ -3,86 +3,48 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Awaitable, Callable, Collection, Hashable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import NamedTuple
 
-import duckdb
-import orjson
-
-from kledger.answers.explained import SearchExplained
 from kledger.answers.parts import Degraded
 from kledger.contract.recall import LeftOut, floor_of
 from kledger.contract.scopes import PRIORITY, further_types
-from kledger.contract.words import EVERYTHING, RecallLayer, RecallPath
+from kledger.contract.words import EVERYTHING
 from ledger.event import JsonObject
 from projections.engine.view import View
-from projections.fold_kit.named_rows import named_rows
-from projections.fold_kit.sql_text import among
-from projections.fold_kit.visibility import read_by
+from projections.search.asked import RECENT, Asked
 from projections.search.explained import explained
-from projections.search.known import Known, item_then
+from projections.search.items import Items, Then, fits, items_then, seen_count
+from projections.search.known import Known
 from projections.search.match import Matches, Passages, Weighed, weighed
 from projections.search.neighbours import neighbours
 from projections.search.placed import placed_by_scope
 from projections.search.policy import policy
-from projections.search.ranking import LENDING, Candidate, Ranked, cut, freshness, ordered, unfit
+from projections.search.ranking import LENDING, Beside, Candidate, Ranked, cut, freshness, ordered, unfit
 from projections.search.remembered import RememberedItems, read_passages
 from projections.vectors.embedding.weights import HASHED_VECTOR_WEIGHT
 from projections.vectors.feed import VectorFeed
-from projections.vectors.store.port import Found, Only, SearchOptions
-from projections.views.knowledge.ask import ITEM_COLUMNS, item_of
+from projections.vectors.store.port import Found, SearchOptions
 from projections.views.knowledge.lives import over_among
 from projections.views.lineage.ask import time_of
 from projections.views.scope_types.ask import priorities
 
-# Candidates of each path; at least twice as many as results. Measured with 20, 30 and 50: the same quality.
-LEAST_CANDIDATES = 20
-RECENT = 5
 MOST_FLOORS = 1_000
 """Callers whose floor is remembered until an item changes."""
 LATELY_SECONDS = 60.0
 """Time after a search for which new items are read ahead for the next one: where nobody searches, nobody needs them."""
-_NO_SCORES = (None, None)
-_COUNTED_UPTO = 20_000
-"""More items than this raise the floor no more."""
-
-Readable = Callable[[list[str]], Awaitable[set[str]]]
-"""Returns those of the given item ids that the caller may read now."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
-    """A search. `as_of` is a log position; `lacking` is called where the result is degraded.
+class Scores(NamedTuple):
+    """How the two paths of the vector process score a version; None where a path has not found it."""
 
-    `moment` is what a clock says then: how old an item is and whether a memory is over go by it. Without one it is the
-    time that the log kept for the position, and for the present now.
+    keyword: float | None
+    vector: float | None
 
-    With `since`, a log position, the RECENT best versions made after it are candidates too. `layers` reads these alone.
-    `explain` is called with why the results are what they are. Each path has `candidates` at least: where `readable`
-    leaves many out, more are needed. `only` names columns of an item (owner, visibility); `versions` are the
-    positions that made the only versions which may be found.
-    """
 
-    org: str
-    query: str
-    visible: Sequence[str]
-    top_k: int = 5
-    min_score: int = 3
-    types: Sequence[str] | None = None
-    as_of: int | None = None
-    moment: datetime | None = None
-    paths: RecallPath = "fused"
-    readable: Readable | None = None
-    lacking: Callable[[Degraded], None] | None = None
-    only: Only | None = None
-    versions: Sequence[int] | None = None
-    min_match: float = 0.0
-    since: int | None = None
-    layers: Collection[RecallLayer] | None = None
-    explain: Callable[[SearchExplained], None] | None = None
-    candidates: int = LEAST_CANDIDATES
+_NO_SCORES = Scores(None, None)
 
 
 class Searcher:
@@ -106,46 +68,26 @@ class Searcher:
         """
         self._searched = time.monotonic()
         now = await self._moment(asked)
-        weights: list[Weighed] = []  # of the words, made while the vector process searches
-        hits = await self._hits(asked, lambda: weights.append(weighed(asked.query)))
-        scores = {each.valid_from: (each.keyword, each.vector) for each in hits}
-        found = await self._items_of(asked, [each.valid_from for each in hits], now)
-        beside: dict[str, list[tuple[str, bool]]] = {}
-        if asked.paths == "fused" and (traces := _traces_of_the_best(found.items, scores)):
-            found, beside = await self._with_neighbours(asked, found, traces, now)
-        items = found.items
-        if asked.readable is not None and items:
-            readable_ids = await asked.readable([item.item_id for item in items])
-            items = [item for item in items if item.item_id in readable_ids]
-        candidates = [
-            Candidate(item.item_id, item.at, *scores.get(item.at, _NO_SCORES), freshness(item.standing.updated_at, now))
-            for item in items
-        ]
-        by_id = {item.item_id: item for item in items}
+        words: list[Weighed] = []  # weighed while the vector process searches
+        hits = await self._hits(asked, lambda: words.append(weighed(asked.query)))
+        scores = {each.valid_from: Scores(each.keyword, each.vector) for each in hits}
+        found, beside = await self._found(asked, [each.valid_from for each in hits], scores, now)
+        by_id = {item.item_id: item for item in found.items}
         read: dict[str, Passages] = {}
         matches = Matches(
-            weights[0] if weights else weighed(asked.query),
+            words[0] if words else weighed(asked.query),
             read.__getitem__,
-            lambda item_id: scores.get(by_id[item_id].at, _NO_SCORES)[1],
+            lambda item_id: scores.get(by_id[item_id].at, _NO_SCORES).vector,
             meaning=self._feed.vector_weight > HASHED_VECTOR_WEIGHT,
         )
-
-        def why_not(each: Ranked) -> LeftOut | None:
-            item = by_id[each.item_id]
-            if (fault := unfit(item.standing, asked.min_score)) is not None:
-                return fault
-            if asked.layers is not None and item.layer not in asked.layers:
-                return "other_layer"
-            below = asked.min_match and matches.of(each.item_id, each.beside) < asked.min_match
-            return "min_match" if below else None
-
+        why_not = _why_not(asked, by_id, matches)
         priority = await self._priorities(asked.org, asked.visible)
         every_match = bool(asked.min_match) or asked.explain is not None
         if every_match:
-            read |= await self._passages(items, found.then)
+            read |= await self._passages(found.items, found.then)
         considered = ordered(
-            sorted(candidates, key=lambda each: (-(each.keyword or 0), each.version_position)),
-            {item.item_id: item.standing for item in items},
+            _candidates(found.items, scores, now),
+            {item.item_id: item.standing for item in found.items},
             asked.visible,
             vector_weight=self._feed.vector_weight,
             priority=priority,
@@ -158,7 +100,7 @@ class Searcher:
         shown = await self._shown([by_id[each.item_id] for each in ranked], found.then)
         ranked = [each for each in ranked if each.item_id in shown]
         if asked.explain is not None:
-            every = await self._shown(items, found.then)
+            every = await self._shown(found.items, found.then)
             asked.explain(
                 explained(
                     [each for each in considered if each.item_id in every],
@@ -171,18 +113,20 @@ class Searcher:
                     policy=self.policy,
                 )
             )
-        why = placed_by_scope(ranked)
-        return [
-            {
-                **shown[each.item_id],
-                "quality_score": each.quality,
-                "relevance": round(each.relevance, 6),
-                "match": matches.of(each.item_id, each.beside),
-            }
-            | ({"why": why[each.item_id]} if each.item_id in why else {})
-            | ({"beside": each.beside} if each.beside is not None else {})
-            for each in ranked
-        ]
+        return _results(ranked, shown, matches)
+
+    async def _found(
+        self, asked: Asked, positions: list[int], scores: Mapping[int, Scores], now: datetime
+    ) -> tuple[Items, Beside]:
+        """The items that may be results, of these versions and beside them, and for each the ones it stands beside."""
+        found = await self._items_of(asked, positions, now)
+        beside: Beside = {}
+        if asked.paths == "fused" and (traces := _traces_of_the_best(found.items, scores)):
+            found, beside = await self._with_neighbours(asked, found, traces, now)
+        if asked.readable is not None and found.items:
+            readable_ids = await asked.readable([item.item_id for item in found.items])
+            found = found._replace(items=[item for item in found.items if item.item_id in readable_ids])
+        return found, beside
 
     async def _passages(self, items: Sequence[Known], then: Then) -> dict[str, Passages]:
         """The passages of items, by id."""
@@ -250,13 +194,13 @@ class Searcher:
 
     async def _with_neighbours(
         self, asked: Asked, found: Items, traces: Mapping[str, str], now: datetime
-    ) -> tuple[Items, dict[str, list[tuple[str, bool]]]]:
+    ) -> tuple[Items, Beside]:
         """The items and those beside the best of them; and for each item, the ones that it stands beside."""
         others = await self._view.ask(neighbours, asked.org, list(asked.visible), traces, asked.as_of)
         here = {item.at for item in found.items}
         more = await self._items_of(asked, sorted({each.at for each in others} - here), now)
         versions = None if asked.versions is None else frozenset(asked.versions)
-        fit = [item for item in more.items if _fits(item, asked) and (versions is None or item.at in versions)]
+        fit = [item for item in more.items if fits(item, asked) and (versions is None or item.at in versions)]
         beside: dict[str, list[tuple[str, bool]]] = {}
         for each in others:
             beside.setdefault(each.item_id, []).append((each.hit, each.follows))
@@ -314,20 +258,7 @@ class Searcher:
         await self._feed.wait_for(position, timeout)
 
 
-Then = Mapping[int, JsonObject]
-"""Items that were read whole, as the interfaces return them, by the position that made their version."""
-
-
-class Items(NamedTuple):
-    """Items that may be results; `then` has them whole where the search is as of a position, or by recency."""
-
-    items: Sequence[Known]
-    then: Then
-
-
-def _traces_of_the_best(
-    items: Sequence[Known], scores: Mapping[int, tuple[float | None, float | None]]
-) -> dict[str, str]:
+def _traces_of_the_best(items: Sequence[Known], scores: Mapping[int, Scores]) -> dict[str, str]:
     """The traces of the items that the keyword path or, without a word in common, the vector path ranks best."""
     if all(item.trace is None for item in items):
         return {}
@@ -340,77 +271,42 @@ def _traces_of_the_best(
     return {item.item_id: item.trace for item in best if item.trace}
 
 
-def _fits(item: Known, asked: Asked) -> bool:
-    """Whether an item that the paths did not find has the types and fields that are asked for."""
-    only = asked.only or {}
-    owners, labels = only.get("owner"), only.get("visibility")
-    return (
-        (not asked.types or not set(asked.types).isdisjoint(item.types))
-        and (not owners or item.standing.owner in owners)
-        and (not labels or item.visibility in labels)
-    )
+def _candidates(items: Sequence[Known], scores: Mapping[int, Scores], now: datetime) -> list[Candidate]:
+    """The items as they are ranked, the best by their words first."""
+    candidates = [
+        Candidate(item.item_id, item.at, *scores.get(item.at, _NO_SCORES), freshness(item.standing.updated_at, now))
+        for item in items
+    ]
+    return sorted(candidates, key=lambda each: (-(each.keyword or 0), each.version_position))
 
 
-def seen_count(cursor: duckdb.DuckDBPyConnection, org: str, visible: list[str]) -> int:
-    """The number of active items that these scopes may read, at most _COUNTED_UPTO."""
-    seen = "TRUE" if EVERYTHING in visible else read_by("$visible")
-    values: dict[str, object] = {"org": org} | ({} if EVERYTHING in visible else {"visible": visible})
-    (count,) = cursor.execute(
-        f"""SELECT count(*) FROM (
-            SELECT 1 FROM knowledge_versions
-            WHERE org = $org AND valid_to IS NULL AND status = 'active' AND NOT erased AND {seen} LIMIT {_COUNTED_UPTO}
-        )""",
-        values,
-    ).fetchone() or (0,)
-    return int(count)
+def _why_not(asked: Asked, by_id: Mapping[str, Known], matches: Matches) -> Callable[[Ranked], LeftOut | None]:
+    """What says why a candidate is no result; None where it may be one."""
+
+    def why_not(each: Ranked) -> LeftOut | None:
+        item = by_id[each.item_id]
+        if (fault := unfit(item.standing, asked.min_score)) is not None:
+            return fault
+        if asked.layers is not None and item.layer not in asked.layers:
+            return "other_layer"
+        if asked.min_match and matches.of(each.item_id, each.beside) < asked.min_match:
+            return "min_match"
+        return None
+
+    return why_not
 
 
-def items_then(
-    cursor: duckdb.DuckDBPyConnection,
-    org: str,
-    visible: list[str],
-    types: list[str],
-    version_positions: list[int],
-    as_of: int | None,
-    recent: int,
-    only: Only | None = None,
-    versions: Sequence[int] | None = None,
-) -> Items:
-    """The items of these versions, and the `recent` latest items, as of a position (None: now).
-
-    A version that the vector store still finds although the view has a newer one is left out.
-    """
-    source = "knowledge" if as_of is None else f"knowledge_at({int(as_of)})"
-    # One bound value: the driver takes about 0.1 ms for each.
-    narrowed = {field: values for field, values in (only or {}).items() if values}
-    parameters = orjson.dumps(
-        {"tenant": org, "visible": visible, "wanted": types, "versions": list(versions or ())}
-        | {f"only_{field}": values for field, values in narrowed.items()}
-    ).decode()
-    where = f"""org = params.tenant AND status = 'active' AND NOT erased
-        AND {"TRUE" if EVERYTHING in visible else read_by("params.visible")}
-        AND (len(params.wanted) = 0 OR list_has_any(types, params.wanted))
-        {"" if versions is None else "AND version_position IN (SELECT unnest(versions) FROM params)"}
-        {"".join(f"AND {field} IN (SELECT unnest(only_{field}) FROM params)" for field in narrowed)}"""
-    queries = []
-    if version_positions:
-        slots = among(version_positions)
-        queries.append(f"SELECT {ITEM_COLUMNS} FROM {source}, params WHERE version_position IN ({slots}) AND {where}")
-    if recent:
-        queries.append(
-            f"(SELECT {ITEM_COLUMNS} FROM {source}, params WHERE {where}"
-            f" ORDER BY updated_at DESC, version_position DESC LIMIT {int(recent)})"
-        )
-    if not queries:
-        return Items([], {})
-    lists = "".join(
-        f',"{name}":["VARCHAR"]' for name in ("visible", "wanted", *(f"only_{field}" for field in narrowed))
-    )
-    statement = f"""WITH params AS (
-        SELECT unnest(from_json($1, '{{"tenant":"VARCHAR","versions":["BIGINT"]{lists}}}'))
-    ) {" UNION ".join(queries)}"""
-    rows = [(row, item_of(row)) for row in named_rows(cursor, statement, [parameters])]
-    return Items(
-        [item_then(item, row["version_position"], org, row["updated_at"]) for row, item in rows],
-        {row["version_position"]: item for row, item in rows},
-    )
+def _results(ranked: Sequence[Ranked], shown: Mapping[str, JsonObject], matches: Matches) -> list[JsonObject]:
+    """Items as the interfaces return them, with what ranked them."""
+    why = placed_by_scope(ranked)
+    return [
+        {
+            **shown[each.item_id],
+            "quality_score": each.quality,
+            "relevance": round(each.relevance, 6),
+            "match": matches.of(each.item_id, each.beside),
+        }
+        | ({"why": why[each.item_id]} if each.item_id in why else {})
+        | ({"beside": each.beside} if each.beside is not None else {})
+        for each in ranked
+    ]

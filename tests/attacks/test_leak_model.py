@@ -20,7 +20,7 @@ from ledger.events.knowledge import KnowledgeRevised, KnowledgeSaved, KnowledgeS
 from producers.access.principal import Principal
 from projections.fold_kit.page import Window
 from projections.fold_kit.workbench import Workbench
-from projections.search.ask import items_then
+from projections.search.items import items_then
 from projections.search.ranking import reading_scope
 from projections.vectors.changes import changes_after
 from projections.vectors.store.edge import EdgeStore

@@ -25,7 +25,7 @@ from producers.operations.ports import Health, Job
 from projections.engine.view import Instance, View
 from projections.fold_kit.page import Window
 from projections.live.projector import Projector
-from projections.search.ask import Asked
+from projections.search.asked import Asked
 from projections.search.explained import explained
 from projections.views.knowledge import listing
 from tests.projections.empty_views import empty_view

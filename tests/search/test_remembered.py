@@ -21,7 +21,8 @@ from projections.engine.view import Instance, View
 from projections.fold_kit.named_rows import named_rows
 from projections.search import ask as search
 from projections.search import remembered as remembered_items
-from projections.search.ask import Asked, Searcher
+from projections.search.ask import Searcher
+from projections.search.asked import Asked
 from projections.search.known import known, texts
 from projections.search.match import Passages, passages_of
 from projections.search.remembered import READ_AT_ONCE, RememberedItems
