@@ -44,6 +44,9 @@ FAULTS = "FAULT_ROOT"
 """The variable that has faults put in place (tests/faults/inject)."""
 
 
+STANDARD_INPUT = 0
+
+
 @dataclass(frozen=True)
 class Child:
     """A child that runs, and who asked for it."""
@@ -52,53 +55,77 @@ class Child:
     client: socket.socket
 
 
+class Children:
+    """The children that run. `ready` watches the end of each, and the socket of who asked for it."""
+
+    def __init__(self, ready: selectors.BaseSelector) -> None:
+        self._ready = ready
+        self._by_pidfd: dict[int, Child] = {}
+
+    def begin(self, request: dict[str, Any], client: socket.socket) -> bool:
+        """Fork. Whether this is the child: it has none of the server's descriptors then."""
+        if (pid := os.fork()) == 0:
+            for pidfd, child in self._by_pidfd.items():
+                os.close(pidfd)
+                child.client.close()
+            client.close()
+            return True
+        for descriptor in request["descriptors"]:
+            os.close(descriptor)
+        pidfd = os.pidfd_open(pid)
+        self._by_pidfd[pidfd] = Child(pid, client)
+        socket.send_fds(client, [STARTED.pack(pid)], [pidfd])
+        self._ready.register(pidfd, selectors.EVENT_READ)
+        self._ready.register(client, selectors.EVENT_READ, pidfd)
+        return False
+
+    def ended(self, pidfd: int) -> None:
+        """Tell who asked for the child how it ended."""
+        if (child := self._by_pidfd.pop(pidfd, None)) is None:
+            return
+        _, status = os.waitpid(child.pid, 0)
+        with contextlib.suppress(OSError):
+            child.client.sendall(ENDED.pack(os.waitstatus_to_exitcode(status)))
+        self._ready.unregister(pidfd)
+        os.close(pidfd)
+        with contextlib.suppress(KeyError):
+            self._ready.unregister(child.client)
+        child.client.close()
+
+    def hung_up(self, pidfd: int) -> None:
+        """Who asked for the child is gone: end it."""
+        if pidfd in self._by_pidfd:
+            self._ready.unregister(self._by_pidfd[pidfd].client)
+            signal.pidfd_send_signal(pidfd, signal.SIGKILL)
+
+    def kill(self) -> None:
+        for child in self._by_pidfd.values():
+            os.kill(child.pid, signal.SIGKILL)
+
+
 def serve(listening: socket.socket) -> dict[str, Any] | None:
     """Fork for whoever asks. Returns the request in a child, and None in the server once its standard input ends."""
-    children: dict[int, Child] = {}
     with selectors.DefaultSelector() as ready:
-        ready.register(0, selectors.EVENT_READ)
+        children = Children(ready)
+        ready.register(STANDARD_INPUT, selectors.EVENT_READ)
         ready.register(listening, selectors.EVENT_READ)
         while True:
             for key, _ in ready.select():
-                if key.fd == 0:
-                    for child in children.values():
-                        os.kill(child.pid, signal.SIGKILL)
+                if key.fd == STANDARD_INPUT:
+                    children.kill()
                     return None
                 if key.fileobj is listening:
                     client, _address = listening.accept()
                     request = _asked(client)
                     if request is None:
                         client.close()
-                        continue
-                    if (pid := os.fork()) == 0:
-                        for child_fd, child in children.items():
-                            os.close(child_fd)
-                            child.client.close()
-                        client.close()
+                    elif children.begin(request, client):
                         listening.close()
-                        ready.close()
                         return request
-                    for descriptor in request["descriptors"]:
-                        os.close(descriptor)
-                    pidfd = os.pidfd_open(pid)
-                    children[pidfd] = Child(pid, client)
-                    socket.send_fds(client, [STARTED.pack(pid)], [pidfd])
-                    ready.register(pidfd, selectors.EVENT_READ)
-                    ready.register(client, selectors.EVENT_READ, pidfd)
-                elif key.data is None:  # a child ended
-                    if (ended := children.pop(key.fd, None)) is None:
-                        continue
-                    _, status = os.waitpid(ended.pid, 0)
-                    with contextlib.suppress(OSError):
-                        ended.client.sendall(ENDED.pack(os.waitstatus_to_exitcode(status)))
-                    ready.unregister(key.fd)
-                    os.close(key.fd)
-                    with contextlib.suppress(KeyError):
-                        ready.unregister(ended.client)
-                    ended.client.close()
-                elif key.data in children:  # a client hung up
-                    ready.unregister(key.fileobj)
-                    signal.pidfd_send_signal(key.data, signal.SIGKILL)
+                elif key.data is None:
+                    children.ended(key.fd)
+                else:
+                    children.hung_up(key.data)
 
 
 def _asked(client: socket.socket) -> dict[str, Any] | None:

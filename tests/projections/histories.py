@@ -341,34 +341,11 @@ _focuses = st.builds(
 def _event(draw: st.DrawFn) -> NewEvent:
     people = (_about_profiles, _resources, _ingested, _recalls, _focuses, scope_types(), assigned())
     fact: Fact = draw(st.one_of(_about_items, _about_items, _about_processes, *people))
-    actor = draw(_owners)
-    if isinstance(fact, (ProfileCreated, ProfileReplaced, ProfilePatched, ProfileDisabled)):
-        entity_id, actor = f"{fact.owner}/{fact.memory_type}", draw(st.sampled_from([fact.owner, fact.owner, actor]))
-    elif fact.entity() in ("resource", "document"):
-        entity_id, actor = (
-            draw(st.sampled_from(RESOURCES if fact.entity() == "resource" else DOCUMENTS)),
-            draw(st.sampled_from([getattr(fact, "owner", actor), actor])),
-        )
-    elif isinstance(fact, RecallServed):
-        entity_id = draw(st.uuids()).hex
-    elif fact.entity() == "scope_type":
-        entity_id, actor = str(fact.stated_id()), draw(st.sampled_from(["user:local", "user:local", actor]))
-    elif isinstance(fact, ProjectMemberAssigned):
-        entity_id, actor = PROJECT, draw(st.sampled_from(["user:local", "user:local", actor]))
-    elif isinstance(fact, GoalFocused):
-        entity_id, actor = fact.stated_id(), draw(st.sampled_from([fact.owner, fact.owner, actor]))
-    elif isinstance(fact, ProcessFact):
-        entity_id, actor = draw(_processes), draw(st.sampled_from([OWNERS[0], OWNERS[0], actor]))
-    else:
-        entity_id = draw(st.sampled_from(ITEMS))
-        if isinstance(fact, KnowledgePromoted | KnowledgeExpired):
-            actor = draw(st.sampled_from(["user:local", "user:local", actor]))
-        if isinstance(fact, KnowledgeSaved):
-            actor = draw(st.sampled_from([fact.owner, fact.owner, actor]))
+    ids, actors = _of_whom_and_by_whom(fact, draw(_owners))
     return NewEvent(
         fact,
-        entity_id,
-        actor,
+        draw(ids),
+        draw(st.sampled_from(actors)),
         org=draw(st.sampled_from(["default", "default", "orgä"])),
         lineage=Lineage(draw(_ids), draw(_ids), causation_id=draw(_ids)),
         id=draw(st.uuids()).hex,
@@ -376,25 +353,57 @@ def _event(draw: st.DrawFn) -> NewEvent:
     )
 
 
+def _of_whom_and_by_whom(fact: Fact, anybody: str) -> tuple[st.SearchStrategy[str], list[str]]:
+    """The ids that the entity of a fact may have, and who may state it: most often somebody who has the right to."""
+    if isinstance(fact, (ProfileCreated, ProfileReplaced, ProfilePatched, ProfileDisabled)):
+        return st.just(f"{fact.owner}/{fact.memory_type}"), [fact.owner, fact.owner, anybody]
+    if fact.entity() == "resource":
+        return st.sampled_from(RESOURCES), [getattr(fact, "owner", anybody), anybody]
+    if fact.entity() == "document":
+        return st.sampled_from(DOCUMENTS), [getattr(fact, "owner", anybody), anybody]
+    if isinstance(fact, RecallServed):
+        return st.uuids().map(lambda each: each.hex), [anybody]
+    if fact.entity() == "scope_type":
+        return st.just(str(fact.stated_id())), ["user:local", "user:local", anybody]
+    if isinstance(fact, ProjectMemberAssigned):
+        return st.just(PROJECT), ["user:local", "user:local", anybody]
+    if isinstance(fact, GoalFocused):
+        return st.just(fact.stated_id()), [fact.owner, fact.owner, anybody]
+    if isinstance(fact, ProcessFact):
+        return _processes, [OWNERS[0], OWNERS[0], anybody]
+    if isinstance(fact, KnowledgePromoted | KnowledgeExpired):
+        return st.sampled_from(ITEMS), ["user:local", "user:local", anybody]
+    if isinstance(fact, KnowledgeSaved):
+        return st.sampled_from(ITEMS), [fact.owner, fact.owner, anybody]
+    return st.sampled_from(ITEMS), [anybody]
+
+
+_BECOMES = ("as it is",) * 7 + ("damaged", "older", "another again", "edged", "edged", "with the id of another")
+
+
 @st.composite
 def histories(draw: st.DrawFn, max_size: int = 14) -> list[StoredEvent]:
     """A log: every kind of event, with refusable, repeated, older and damaged ones among them, and ids of others."""
-    kept = stored(draw(st.lists(_event(), min_size=1, max_size=max_size)))
     told: list[StoredEvent] = []
-    for event in kept:
-        kind = draw(st.integers(0, 12))
-        if kind == 0:
-            event = draw(st.sampled_from(DAMAGE))(event)
-        elif kind == 1 and ".saved." in event.subject and b'"knowledge.saved"' in event.body:
-            event = older(event)
-        elif kind == 2 and told:
-            event = replace_position(draw(st.sampled_from(told)), event.position)
-        elif kind in (3, 4):
-            event = draw(edged(event))
-        elif kind == 5 and told:
-            event = with_id_of(event, draw(st.sampled_from(told)))
-        told.append(event)
+    for event in stored(draw(st.lists(_event(), min_size=1, max_size=max_size))):
+        told.append(_odd(draw, event, told, draw(st.sampled_from(_BECOMES))))
     return told
+
+
+def _odd(draw: st.DrawFn, event: StoredEvent, told: list[StoredEvent], becomes: str) -> StoredEvent:
+    """The event as something is wrong with it, where that can be; `told` are those before it."""
+    if becomes == "damaged":
+        damaged: StoredEvent = draw(st.sampled_from(DAMAGE))(event)
+        return damaged
+    if becomes == "older" and ".saved." in event.subject and b'"knowledge.saved"' in event.body:
+        return older(event)
+    if becomes == "another again" and told:
+        return replace_position(draw(st.sampled_from(told)), event.position)
+    if becomes == "edged":
+        return draw(edged(event))
+    if becomes == "with the id of another" and told:
+        return with_id_of(event, draw(st.sampled_from(told)))
+    return event
 
 
 def replace_position(event: StoredEvent, position: int) -> StoredEvent:
