@@ -28,8 +28,8 @@ from ledger.broker.connection import BrokerConnection
 from ledger.event import JsonObject
 from ledger.sessions.head import head_read
 from ledger.sessions.jetstream import JetStreamSessions, ensure_sessions_stream
+from ledger.sessions.message_batch import BATCH_BYTES, BATCH_RECORDS
 from ledger.sessions.port import NewRecord, Record, SessionStream
-from ledger.sessions.store import BATCH_BYTES, BATCH_RECORDS
 from ledger.sessions.subjects import SessionKey, key_of
 
 WORDS = re.compile(r"sessions-[0-9a-f]{16}\.words")

@@ -18,14 +18,14 @@ from ledger.event import JsonObject
 from ledger.privacy.holding_back import HoldingBack
 from ledger.privacy.vault import Held, Vault
 from ledger.sessions.head import Head, head_read
+from ledger.sessions.message_batch import first_batch
 from ledger.sessions.port import NewRecord, Record, SessionStream
 from ledger.sessions.settings import SessionSettings
 from ledger.sessions.subjects import SessionKey, key_of, of_message, of_owner
 from ledger.sessions.summaries import Summary, summary_read
 from ledger.sessions.tail import Tail, Tails, extend, remember
-from ledger.sessions.words import Message, Sealer, about_of, document_of, written
+from ledger.sessions.words import Message, Sealer, about_of, document_of, words_of, written
 
-BATCH_RECORDS, BATCH_BYTES = 500, 8 * 1024 * 1024
 PAGE_MESSAGES, PAGE_BYTES = 100, 8 * 1024 * 1024
 """A page is read in parts of so many messages, until it has so many bytes."""
 MOST_SUMMARIES, MOST_SUMMED = 1_000, 500
@@ -144,34 +144,16 @@ class SessionStore:
         left = [document for document in said if document["id"] not in known]
         appended = 0
         for _ in range(_TRIES):
-            records: list[NewRecord] = []
-            messages: list[Message] = []
-            sizes: list[int] = []
-            for document in left:
-                rest = {name: value for name, value in document.items() if name != "id"}
-                message = Message(document["id"], head.count + len(messages) + 1, at_us, rest, trace_id=trace_id)
-                about = {"id": message.id, "n": message.number, "at": at_us}
-                if trace_id is not None:
-                    about["trace"] = trace_id
-                bodies = written(about, rest, key, data_key)
-                own = [NewRecord(key.one("said", message.id), bodies[0], 0)]
-                own += [NewRecord(key.one("part", message.id, at), body) for at, body in enumerate(bodies[1:], 1)]
-                size = sum(map(len, bodies))
-                if records and (len(records) + len(own) > BATCH_RECORDS or sum(sizes) + size > BATCH_BYTES):
-                    break
-                records += own
-                messages.append(message)
-                sizes.append(size)
-            if not messages:
+            if not left:
                 return Outcome(head, appended, len(said) - appended)
-            after = head.with_messages(messages)
-            records.append(NewRecord(key.head(), after.written(), head.position))
-            position = await self.stream.put(records)
+            batch = first_batch(key, left, head.count, at_us=at_us, trace_id=trace_id, data_key=data_key)
+            after = head.with_messages(batch.messages)
+            position = await self.stream.put([*batch.records, NewRecord(key.head(), after.written(), head.position)])
             if position is not None:
                 before, head = head, replace(after, position=position)
-                extend(tails, key, before, head, messages, sizes, self.settings.messages)
-                appended += len(messages)
-                left = left[len(messages) :]
+                extend(tails, key, before, head, batch.messages, batch.sizes, self.settings.messages)
+                appended += len(batch.messages)
+                left = left[len(batch.messages) :]
                 continue
             now = await self.head(key)
             if now is None or now.position != head.position:
@@ -320,8 +302,7 @@ class SessionStore:
         idle = now_us - max(about["at"], head.last_us) > self.settings.idle_us
         if idle or about["at"] < head.fresh_us or about.get("begun", 0) != head.begun:
             return noted
-        words = record.body[record.body.index(b"\n") + 1 :]
-        document = document_of(about, words, key, await self._sealer.key_to_open(key.owner))
+        document = document_of(about, words_of(record.body), key, await self._sealer.key_to_open(key.owner))
         return noted._replace(document=document or {})
 
     async def note(self, key: SessionKey, document: JsonObject, at_us: int, before: Noted, begun: int) -> bool:
@@ -383,10 +364,11 @@ class SessionStore:
         messages = []
         for record in records:
             about = about_of(record.body)
-            words, size = record.body[record.body.index(b"\n") + 1 :], len(record.body)
+            words, size = words_of(record.body), len(record.body)
             for part in range(1, about["parts"]):
                 more = await self.stream.last(key.one("part", about["id"], part))
-                words, size = (words + more.body, size + len(more.body)) if more is not None else (words, size)
+                if more is not None:
+                    words, size = words + more.body, size + len(more.body)
             said = document_of(about, words, key, held)
             message = Message(
                 about["id"], about["n"], about["at"], said or {}, said is None, trace_id=about.get("trace")
@@ -400,5 +382,5 @@ def _summary(key: SessionKey, record: Record, held: Held | None, head: Head) -> 
     about = about_of(record.body)
     if about.get("begun", 0) != head.begun:
         return None
-    document = document_of(about, record.body[record.body.index(b"\n") + 1 :], key, held)
+    document = document_of(about, words_of(record.body), key, held)
     return None if document is None else summary_read(about["id"], document)

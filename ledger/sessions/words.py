@@ -111,6 +111,11 @@ def about_of(body: bytes) -> JsonObject:
     return about
 
 
+def words_of(body: bytes) -> bytes:
+    """The words in a body, or the first part of them."""
+    return body[body.index(b"\n") + 1 :]
+
+
 def document_of(about: JsonObject, words: bytes, key: SessionKey, held: Held | None) -> JsonObject | None:
     """The document of a record's words; None when it was erased. Raises KeyMissing, SealBroken."""
     if about["sealed"]:
