@@ -36,6 +36,7 @@ from ledger.readers import readers
 from producers.access.principal import require_addressable
 from producers.operations.admin.scope_types import require_types
 from producers.operations.desk import Desk, folded
+from producers.operations.knowledge.changes import refuse_other_version
 from producers.operations.knowledge.permitted import Permitted, permitted
 from producers.operations.knowledge.same_change import Before, Change, before, change, unkept
 from producers.operations.knowledge.superseding import came_to_be, came_to_be_before
@@ -153,13 +154,7 @@ async def _updated(
 
 def _check_revision(caller: Caller, payload: UpdateRequest, item: ask.Standing) -> None:
     """Raise VersionConflict where the caller knows another version, Forbidden where they may not name a reader."""
-    if payload.expected_version not in (None, item.version):
-        raise VersionConflict(
-            f"{item.id} is at version {item.version}, you expected {payload.expected_version}: "
-            "read it again and decide anew",
-            id=item.id,
-            current_version=item.version,
-        )
+    refuse_other_version(item, payload.expected_version)
     require_addressable(caller, payload.scopes or (), "what you state anew", item.scopes)
     require_addressable(caller, filter(None, [payload.owner]), "what you state anew", [item.owner])
 

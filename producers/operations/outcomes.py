@@ -1,10 +1,9 @@
-"""Answers and refusals of several operations: what was saved, a page of a list, a status that is there already."""
+"""Answers and refusals of several operations: what was saved, a page of a list, a change that others came before."""
 
 from __future__ import annotations
 
 from kledger.answers.parts import Saved
-from kledger.contract.errors import IllegalState, VersionConflict
-from kledger.contract.words import ResourceStatus
+from kledger.contract.errors import VersionConflict
 from ledger.event import JsonObject
 from projections.fold_kit.page import Page
 
@@ -20,13 +19,6 @@ def others_write_to(entity_id: str) -> VersionConflict:
 def as_saved(id: str, position: int, version: int, event_id: str, duplicate: bool) -> Saved:
     """A save without warnings. `duplicate`: it was in the log already, and nothing was appended."""
     return Saved(id=id, position=position, version=version, event_id=event_id, duplicate=duplicate, warnings=[])
-
-
-def refuse_status(entity_id: str, status: str, becomes: ResourceStatus | None) -> None:
-    """Raise IllegalState where the entity has the status already that a change is to give it."""
-    if status == becomes:
-        advice = "restore it first" if status == "retired" else "there is nothing to restore"
-        raise IllegalState(f"{entity_id} is {status} already: {advice}", id=entity_id, status=status)
 
 
 def listed(page: Page, position: int) -> JsonObject:

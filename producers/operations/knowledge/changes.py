@@ -98,6 +98,16 @@ def refuse_status(fact: Fact, item: ask.Standing) -> None:
         raise IllegalState(fault, id=item.id, status=item.status)
 
 
+def refuse_other_version(item: ask.Standing, expected: int | None) -> None:
+    """Raise VersionConflict where the item is at another version than was expected; with None, any is."""
+    if expected not in (None, item.version):
+        raise VersionConflict(
+            f"{item.id} is at version {item.version}, you expected {expected}: read it again and decide anew",
+            id=item.id,
+            current_version=item.version,
+        )
+
+
 async def owned_or_earlier(
     desk: Desk,
     caller: Caller,

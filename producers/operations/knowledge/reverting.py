@@ -11,7 +11,7 @@ from kledger.contract.words import ItemStatus
 from ledger.event import Lineage, NewEvent
 from producers.access.principal import require_addressable
 from producers.operations.desk import Desk
-from producers.operations.knowledge.changes import owned_or_earlier
+from producers.operations.knowledge.changes import owned_or_earlier, refuse_other_version
 from producers.operations.knowledge.over import refuse_over
 from producers.operations.knowledge.superseding import came_to_be, came_to_be_before
 from producers.operations.outcomes import ATTEMPTS, others_write_to
@@ -50,13 +50,7 @@ async def revert(
             version = await desk.view.ask(version_made_at, desk.org, item_id, standing.position)
             return reverted(version, *await came_to_be_before(desk, caller, item_id, standing.position, own_id))
         item, last, actor = standing
-        if expected_version is not None and item.version != expected_version:
-            raise VersionConflict(
-                f"{item_id} is at version {item.version}, you expected {expected_version}: read it again and decide "
-                "anew",
-                id=item_id,
-                current_version=item.version,
-            )
+        refuse_other_version(item, expected_version)
         await refuse_over(desk, item)
         earlier = await _earlier(desk, item_id, to_version)
         require_addressable(caller, earlier.scopes, "what you state anew", item.scopes)

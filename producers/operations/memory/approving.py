@@ -14,7 +14,7 @@ from ledger.item_status import MAKES
 from ledger.readers import readers
 from producers.operations.desk import Desk, folded
 from producers.operations.judged import refuse_refused
-from producers.operations.knowledge.changes import latest, refuse_status
+from producers.operations.knowledge.changes import latest, refuse_other_version, refuse_status
 from producers.operations.knowledge.superseding import Superseding, came_of, supersede
 from producers.operations.knowledge.whose import coordinator, shared_in, with_their_projects
 from producers.operations.outcomes import ATTEMPTS, others_write_to
@@ -73,14 +73,8 @@ async def _decide(
     for _ in range(ATTEMPTS):
         item, last = await latest(desk, seeing, item_id)
         actor = await _decider(desk, caller, item)
-        version = item.version if payload.expected_version is None else payload.expected_version
-        if version != item.version:
-            raise VersionConflict(
-                f"{item_id} is at version {item.version}, you expected {version}: read it again and decide anew",
-                id=item_id,
-                current_version=item.version,
-            )
-        fact = decision(expected_version=version, reason=payload.reason)
+        refuse_other_version(item, payload.expected_version)
+        fact = decision(expected_version=item.version, reason=payload.reason)
         refuse_status(fact, item)
         events = [NewEvent(fact, item_id, actor, desk.org, lineage, id=own_id, expects=last)]
         came = Superseding()

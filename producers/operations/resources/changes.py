@@ -7,7 +7,7 @@ from collections.abc import Collection
 from datetime import UTC, datetime
 
 from kledger.answers.parts import Moved, Saved
-from kledger.contract.errors import UnknownResource, VersionConflict
+from kledger.contract.errors import IllegalState, UnknownResource, VersionConflict
 from kledger.contract.scopes import Caller
 from kledger.contract.words import ResourceStatus
 from kledger.requests.resources import ResourceRequest
@@ -16,7 +16,7 @@ from ledger.events.resource import ResourceRestored, ResourceRetired, ResourceSe
 from ledger.privacy.secure_body import key_name
 from ledger.privacy.vault import Tombstone
 from producers.operations.desk import Desk
-from producers.operations.outcomes import ATTEMPTS, as_saved, others_write_to, refuse_status
+from producers.operations.outcomes import ATTEMPTS, as_saved, others_write_to
 from producers.operations.publish import event_id, mismatch, publish
 from producers.operations.resources.stating import (
     addressed,
@@ -150,7 +150,7 @@ async def _publish_as_owner(
         standing, last = await _owned(desk, caller, resource_id)
         if (before := await earlier_event(desk, [standing.owner], own_id, request_fields(fact))) is not None:
             return Moved(id=resource_id, position=before.position, event_id=own_id)
-        refuse_status(resource_id, standing.status, _BECOMES.get(type(fact)))
+        _refuse_same_status(resource_id, standing.status, _BECOMES.get(type(fact)))
         event = NewEvent(fact, resource_id, standing.owner, desk.org, lineage, id=own_id, expects=last)
         try:
             (appended,) = await publish(desk.ledger, desk.tally, [event])
@@ -161,3 +161,10 @@ async def _publish_as_owner(
 
 
 _BECOMES: dict[type[Fact], ResourceStatus] = {ResourceRetired: "retired", ResourceRestored: "active"}
+
+
+def _refuse_same_status(resource_id: str, status: str, becomes: ResourceStatus | None) -> None:
+    """Raise IllegalState where the resource has the status already that a change is to give it."""
+    if status == becomes:
+        advice = "restore it first" if status == "retired" else "there is nothing to restore"
+        raise IllegalState(f"{resource_id} is {status} already: {advice}", id=resource_id, status=status)
