@@ -16,7 +16,7 @@ from ledger.runtime.default_data import DATA
 from ledger.runtime.whole_file import check_directory_place
 from producers.cli.certificates import read_document
 from producers.cli.commands.admin import run_job
-from producers.cli.commands.backup import repair
+from producers.cli.commands.backup.repairing import repair
 from producers.cli.on_files import require_node
 from producers.cli.progress import bar
 from producers.cli.result_files import Force, check_file, is_stdout, put

@@ -1,0 +1,1 @@
+"""Commands of backups: one is made, brought back into a new node, or used to repair a log."""
