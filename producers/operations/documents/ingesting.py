@@ -8,12 +8,13 @@ an item: ingesting the same again saves these, and nothing twice. So no chunk is
 from __future__ import annotations
 
 import uuid
+from collections.abc import Sequence
 
 from kledger.answers.documents import IngestedDocument
 from kledger.contract.errors import NotOwner, UnknownDocument, VersionConflict
 from kledger.contract.scopes import Caller
 from kledger.requests.documents import DocumentRequest
-from ledger.event import Appended, Lineage, NewEvent, utc_now
+from ledger.event import Appended, JsonObject, Lineage, NewEvent, utc_now
 from ledger.events.document import DocumentIngested
 from ledger.events.knowledge import KnowledgeRetired, KnowledgeRevised
 from ledger.store.atomic_batch import MAX_MESSAGES
@@ -25,7 +26,7 @@ from producers.operations.desk import Desk, first_entity, folded, reach_head
 from producers.operations.documents.abstracting import ask_abstract
 from producers.operations.documents.keeping import judge_original, keep_original, retire_original
 from producers.operations.documents.original import Original, original_of
-from producers.operations.documents.planning import Plan, plan, statements_of
+from producers.operations.documents.planning import Plan, Statement, plan, statements_of
 from producers.operations.documents.repeating import repeated
 from producers.operations.knowledge.holding import held_back
 from producers.operations.outcomes import ATTEMPTS, others_write_to
@@ -62,10 +63,7 @@ async def ingest(
     said = statements_of(converted, title)
     own_id = event_id(retry)
     if retry is not None:
-        fact = _fact(payload, original, converted, title, owner, scopes)
-        fields = fact.model_dump(mode="json", include={"title", "content_type", "headings", "characters"})
-        fields["digests"] = " ".join(each.digest for each in said)
-        fields |= {name: each for name, each in (("url", payload.url), ("scopes", payload.scopes)) if each is not None}
+        fields = _fields(_fact(payload, original, converted, title, owner, scopes), payload, said)
         before = await earlier_event(desk, possible_actors(caller, owner), own_id, fields)
         if before is not None and before.entity_id != document_id:
             raise mismatch()
@@ -97,6 +95,14 @@ async def ingest(
         await ask_abstract(desk, document_id, answer["event_id"], planned.fact, [each.content for each in said])
         return answer
     raise others_write_to(document_id)
+
+
+def _fields(fact: DocumentIngested, payload: DocumentRequest, said: Sequence[Statement]) -> JsonObject:
+    """What an earlier request with the same key has to have said as well."""
+    fields = fact.model_dump(mode="json", include={"title", "content_type", "headings", "characters"})
+    fields["digests"] = " ".join(each.digest for each in said)
+    optional = {"url": payload.url, "scopes": payload.scopes}
+    return fields | {name: value for name, value in optional.items() if value is not None}
 
 
 def _fresh_id(retry: uuid.UUID | None) -> str:

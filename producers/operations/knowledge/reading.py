@@ -17,7 +17,7 @@ from producers.operations.knowledge.unknown import unknown
 from producers.operations.not_then import not_then
 from producers.operations.outcomes import listed
 from producers.operations.recording import past_retention
-from projections.engine.ahead.between import UNTOUCHED
+from projections.engine.ahead.between import UNTOUCHED, Untouched
 from projections.engine.ahead.just_saved import may_read
 from projections.engine.ahead.new_in_list import may_merge, page_with
 from projections.fold_kit.page import Window
@@ -46,29 +46,17 @@ async def get(
 
     Raises UnknownKnowledge, Erased, InvalidPayload (as_of), ViewBehind.
     """
+    ahead: JsonObject | Untouched | None = None
     if as_of is None and desk.view.position < freshness.position:
         ahead = await desk.view.item_ahead(desk.org, item_id, freshness.position, freshness.wait)
-        if isinstance(ahead, dict):
-            if not may_read(caller, ahead):
-                raise unknown(item_id)
-            desk.tally.saw(ahead["position"])
-            desk.view.shown = max(desk.view.shown, ahead["position"])
-            return {**feedback.unjudged(whole(ahead)), "resources": []}
-        if ahead is not UNTOUCHED:
-            await reach(desk, freshness)
-    else:
+    if isinstance(ahead, dict):
+        return _before_its_fold(desk, caller, item_id, ahead)
+    if ahead is not UNTOUCHED:  # else the view has the item as it is at that position
         await reach(desk, freshness)
     then = await position_as_of(desk, as_of, freshness)
-
     item = await desk.view.ask(feedback.judged_item, desk.org, caller, item_id, then)
     if item is None:
-        if (
-            then is not None
-            and (timeline := await desk.view.ask(feedback.life, desk.org, caller, item_id))
-            and timeline[0]
-        ):
-            raise UnknownKnowledge(not_then(f"knowledge {item_id!r}", then, timeline[0]), id=item_id)
-        raise unknown(item_id)
+        raise await _not_there(desk, caller, item_id, then)
     if item["content"] == ERASED and await _is_erased(desk, item_id, item["version"]):
         raise Erased(
             f"what {item_id} said was erased with the person it belonged to; its history shows when it changed",
@@ -84,6 +72,24 @@ async def get(
     part = await part_of(desk, caller, item_id) if is_chunk else None
     named = [{"id": name, "readable": name in readable} for name in resource_ids]
     return {**item, "resources": named} | ({} if part is None else {"part": part})
+
+
+def _before_its_fold(desk: Desk, caller: Caller, item_id: str, row: JsonObject) -> JsonObject:
+    """An item that was saved a moment ago, by its row, which the view does not have yet."""
+    if not may_read(caller, row):
+        raise unknown(item_id)
+    desk.tally.saw(row["position"])
+    desk.view.shown = max(desk.view.shown, row["position"])
+    return {**feedback.unjudged(whole(row)), "resources": []}
+
+
+async def _not_there(desk: Desk, caller: Caller, item_id: str, then: int | None) -> UnknownKnowledge:
+    """The error for an item that is not there, or was not there yet."""
+    if then is not None:
+        timeline = await desk.view.ask(feedback.life, desk.org, caller, item_id)
+        if timeline and timeline[0]:
+            return UnknownKnowledge(not_then(f"knowledge {item_id!r}", then, timeline[0]), id=item_id)
+    return unknown(item_id)
 
 
 async def _is_erased(desk: Desk, item_id: str, version: int) -> bool:

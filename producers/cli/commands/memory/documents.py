@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import stat
 from collections.abc import Iterator
 from pathlib import Path
@@ -98,42 +97,45 @@ def _files(paths: list[Path], skipped: list[dict[str, str]]) -> Iterator[tuple[P
 
     What is empty, or in a directory a link or of no type that is read, is added to `skipped` with the reason.
     """
-    from kledger.contract.documents import ENDINGS
-
-    def judged(file: Path, name: str, about: os.stat_result, named: bool) -> Iterator[tuple[Path, str]]:
-        reason = None
-        if not named and (not stat.S_ISREG(about.st_mode) or file.suffix.lower() not in ENDINGS):
-            reason = "not a type that is read"
-        elif stat.S_ISREG(about.st_mode) and not about.st_size:
-            reason = "empty"
-        if reason is None:
-            yield file, name
-        else:
-            skipped.append({"id": name, "reason": reason})
-
     for path in paths:
         try:
             about = path.stat()
         except OSError as error:
             raise typer.BadParameter(f"{path} cannot be read: {error.strerror}", param_hint="FILE|DIR…") from error
-        if not stat.S_ISDIR(about.st_mode):
-            yield from judged(path, path.name, about, named=True)
-            continue
-        top = path.resolve().name
-        for each in sorted(path.rglob("*")):
-            inner = each.relative_to(path)
-            name = f"{top}/{inner.as_posix()}"
-            if any(part.startswith(".") for part in inner.parts):
-                continue
-            if each.is_symlink():  # it could lead to any file of the reader's, which would then be sent to the node
-                skipped.append({"id": name, "reason": "a link: name the file itself"})
-                continue
-            if each.is_dir():
-                continue
-            try:
-                yield from judged(each, name, each.stat(), named=False)
-            except OSError as error:
-                skipped.append({"id": name, "reason": error.strerror or "unreadable"})
+        if stat.S_ISDIR(about.st_mode):
+            found = [(each, name, _why_skipped(each)) for each, name in _inside(path)]
+        else:
+            found = [(path, path.name, "empty" if stat.S_ISREG(about.st_mode) and not about.st_size else None)]
+        for file, name, reason in found:
+            if reason is None:
+                yield file, name
+            else:
+                skipped.append({"id": name, "reason": reason})
+
+
+def _inside(directory: Path) -> Iterator[tuple[Path, str]]:
+    """What is in a directory, at any depth, and not hidden; with its id."""
+    top = directory.resolve().name
+    for path in sorted(directory.rglob("*")):
+        inner = path.relative_to(directory)
+        hidden = any(part.startswith(".") for part in inner.parts)
+        if not hidden and (path.is_symlink() or not path.is_dir()):
+            yield path, f"{top}/{inner.as_posix()}"
+
+
+def _why_skipped(file: Path) -> str | None:
+    """Why something in a directory is not read; None where it is."""
+    from kledger.contract.documents import ENDINGS
+
+    if file.is_symlink():  # it could lead to any file of the reader's, which would then be sent to the node
+        return "a link: name the file itself"
+    try:
+        about = file.stat()
+    except OSError as error:
+        return error.strerror or "unreadable"
+    if not stat.S_ISREG(about.st_mode) or file.suffix.lower() not in ENDINGS:
+        return "not a type that is read"
+    return None if about.st_size else "empty"
 
 
 def _ingested(session: Session, path: Path, document_id: str, stated: dict[str, Any]) -> dict[str, Any]:
