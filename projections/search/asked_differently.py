@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Generic, TypeVar
 
 from projections.search.match import covered, passages, weighed
@@ -66,35 +67,36 @@ def joined(first: Sequence[Hit[R]], further: Sequence[Sequence[Hit[R]]], floor: 
     CLEARLY worse. The others come last.
     """
     known = {hit.id for hit in first}
-    found: dict[str, Hit[R]] = {}
-    for hits in further:
-        for hit in hits:
-            trusted = Hit(hit.id, TRUST * min(1.0, max(0.0, hit.match)), hit.result)
-            if trusted.match >= floor and (hit.id not in found or found[hit.id].match < trusted.match):
-                found[hit.id] = trusted
+    found = _trusted(further, floor)
     # An item that the first query found too far down is one of its own, with the better match of the two.
-    raised = [hit for hit in first if hit.match < floor and hit.id in found]
-    entering = sorted(
-        [*(hit for hit in found.values() if hit.id not in known), *(found[hit.id] for hit in raised)],
-        key=lambda hit: (-hit.match, hit.id),
-    )
-    places: list[Hit[R]] = list(first)
+    raised = [found[hit.id] for hit in first if hit.match < floor and hit.id in found]
+    new = [hit for hit in found.values() if hit.id not in known]
     last_sure = max((at for at, hit in enumerate(first) if hit.match >= floor), default=-1)
-    for hit in entering:
-        before = next((at for at, each in enumerate(places) if each.id == hit.id), None)
-        at = next(
-            (
-                at
-                for at, each in enumerate(places)
-                if at > last_sure and each.id != hit.id and each.match + CLEARLY <= hit.match
-            ),
-            len(places),
-        )
-        if before is None:
-            places.insert(at, hit)
-        elif at < before:
-            del places[before]
-            places.insert(at, hit)
-        else:
-            places[before] = hit
+    places: list[Hit[R]] = list(first)
+    for hit in sorted([*new, *raised], key=lambda hit: (-hit.match, hit.id)):
+        _enter(places, hit, after=last_sure)
     return places
+
+
+def _trusted(further: Sequence[Sequence[Hit[R]]], floor: float) -> dict[str, Hit[R]]:
+    """The results of further queries that come to the floor with TRUST times their match; of each item the best."""
+    found: dict[str, Hit[R]] = {}
+    for hit in chain.from_iterable(further):
+        trusted = Hit(hit.id, TRUST * min(1.0, max(0.0, hit.match)), hit.result)
+        best = found.get(hit.id)
+        if trusted.match >= floor and (best is None or best.match < trusted.match):
+            found[hit.id] = trusted
+    return found
+
+
+def _enter(places: list[Hit[R]], hit: Hit[R], *, after: int) -> None:
+    """Put a result before the first one behind `after` that is clearly worse; one that has a place only moves up."""
+    own = next((at for at, each in enumerate(places) if each.id == hit.id), None)
+    worse = (at for at in range(after + 1, len(places)) if at != own and places[at].match + CLEARLY <= hit.match)
+    at = next(worse, len(places))
+    if own is not None and own < at:
+        places[own] = hit
+        return
+    if own is not None:
+        del places[own]
+    places.insert(at, hit)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from collections.abc import Collection
 
 from kledger.answers.memory import Confirmed
 from kledger.contract.errors import IllegalState, UnknownKnowledge, VersionConflict
@@ -42,9 +43,9 @@ async def confirm(
         try:
             item, last = await latest(desk, caller, item_id)
         except UnknownKnowledge:  # closed to the caller since an earlier request with the key
-            if retry is None or (before_that := await _confirmed_before(desk, caller, item_id, case, retry)) is None:
+            if retry is None or (before := await _confirmed_while_readable(desk, caller, item_id, case, retry)) is None:
                 raise
-            return before_that
+            return before
         memory = await desk.view.ask(ask.memory, desk.org, caller, item_id, moment=utc_now())
         judge = judge_of(caller, readers(item.scopes, item.shared_with, item.owner))
         if memory is None or judge is None:
@@ -52,11 +53,8 @@ async def confirm(
         fact = KnowledgeConfirmed(case=case, through=judge.through)
         if retry is not None:
             actors = {judge.actor} | await past_actors(desk, caller, item_id)
-            before = await events_of_key(desk, actors, [confirmed_id, promoted_id])
-            if (earlier := before.get(confirmed_id)) is not None:
-                refuse_mismatch(fact, item_id, earlier)
-                position = max(each.position for each in before.values())
-                return _confirmed(item_id, memory["layer"], promoted_id in before, position, confirmed_id)
+            if (before := await _earlier(desk, item_id, fact, actors, retry, memory["layer"])) is not None:
+                return before
         short = memory["layer"] == "short"
         # What is over must not stay for good by a confirmation that comes before the node has stated its end.
         status = "expired" if short and await is_over(desk, item_id) else item.status
@@ -78,16 +76,33 @@ async def confirm(
     raise others_write_to(item_id)
 
 
-async def _confirmed_before(desk: Desk, caller: Caller, item_id: str, case: Case, retry: uuid.UUID) -> Confirmed | None:
-    """The answer to an earlier request with the key about an item that the caller reads no more; None without one."""
-    ids = [event_id(retry, part) for part in ("confirmed", "promoted")]
-    before = await events_of_key(desk, await past_actors(desk, caller, item_id), ids)
-    memory = await desk.view.ask(ask.memory, desk.org, _EVERYBODY, item_id, moment=utc_now())
-    if (earlier := before.get(ids[0])) is None or memory is None:
+async def _earlier(
+    desk: Desk,
+    item_id: str,
+    fact: KnowledgeConfirmed,
+    actors: Collection[str],
+    retry: uuid.UUID,
+    layer: MemoryLayer,
+) -> Confirmed | None:
+    """The answer to an earlier request with the key; None without one. Raises IdempotencyMismatch."""
+    confirmed_id, promoted_id = event_id(retry, "confirmed"), event_id(retry, "promoted")
+    before = await events_of_key(desk, actors, [confirmed_id, promoted_id])
+    if (confirmed := before.get(confirmed_id)) is None:
         return None
-    refuse_mismatch(KnowledgeConfirmed(case=case), item_id, earlier)
+    refuse_mismatch(fact, item_id, confirmed)
     position = max(each.position for each in before.values())
-    return _confirmed(item_id, memory["layer"], ids[1] in before, position, ids[0])
+    return _confirmed(item_id, layer, promoted_id in before, position, confirmed_id)
+
+
+async def _confirmed_while_readable(
+    desk: Desk, caller: Caller, item_id: str, case: Case, retry: uuid.UUID
+) -> Confirmed | None:
+    """The answer to an earlier request with the key about an item that the caller reads no more; None without one."""
+    memory = await desk.view.ask(ask.memory, desk.org, _EVERYBODY, item_id, moment=utc_now())
+    if memory is None:
+        return None
+    actors = await past_actors(desk, caller, item_id)
+    return await _earlier(desk, item_id, KnowledgeConfirmed(case=case), actors, retry, memory["layer"])
 
 
 _EVERYBODY = Caller(reads_all=True)
