@@ -198,7 +198,7 @@ class BrokerConnection:
                 await self._use(client)
                 return
             except (TimeoutError, OSError, nats.errors.Error) as error:
-                await self._drop(client)
+                await close_client(client)
                 if "authorization violation" in str(error).lower():
                     raise BrokerMisconfigured(
                         f"the broker at {self.address} refuses the credentials of role {self._role!r}"
@@ -208,7 +208,7 @@ class BrokerConnection:
                         f"no broker answers at {self.address} within {timeout:.1f} s: is it running?"
                     ) from error
             except BaseException:  # cancelled: nobody else knows of its socket
-                await self._drop(client)
+                await close_client(client)
                 raise
             await asyncio.sleep(_RECONNECT_WAIT)
 
@@ -225,11 +225,6 @@ class BrokerConnection:
         self._usable.set()
         _outage(self.address).over(id(self), address=self.address)
 
-    async def _drop(self, client: QuickClient) -> None:
-        """Close a client that did not come to be used; a connection that was never there is not a lost one."""
-        await close_client(client)
-        if not self._prefix:
-            _outage(self.address).forgotten(id(self))
 
     async def _try(self, client: Client) -> None:
         credentials = self._access.credentials(self._role)
@@ -291,7 +286,7 @@ class BrokerConnection:
         self._fail_all(BrokerUnavailable(f"the connection to the broker at {self.address} was lost: retry"))
         for callback in list(self._lost_callbacks):
             callback()
-        if not self._closed:
+        if self._prefix and not self._closed:  # what was never there is not lost
             _outage(self.address).met(who=id(self), address=self.address)
 
     async def _on_reconnected(self) -> None:

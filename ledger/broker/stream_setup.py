@@ -20,6 +20,8 @@ _SETUP_TIMEOUT = 30.0
 # and of a server that has not finished a deletion. They end soon, or not at all.
 _NOT_YET = frozenset({10005, 10049})
 _NOT_YET_FOR = 10.0
+# Fewer servers than copies: in a cluster, and of a server that is in none.
+_TOO_FEW_SERVERS = frozenset({10005, 10074})
 
 
 def stream_config(name: str = LEDGER_STREAM, replicas: int = 1) -> JsonObject:
@@ -89,6 +91,12 @@ async def _ensured(connection: BrokerConnection, name: str, wanted: JsonObject) 
             code = error_code(answer)
             if not code:
                 continue
+        if code in _TOO_FEW_SERVERS and wanted["num_replicas"] > 1:
+            raise BrokerMisconfigured(
+                f"the broker cannot keep {wanted['num_replicas']} copies of the stream {name} "
+                f"({code}: {answer['error'].get('description')}): --replicas takes a cluster of at least as many "
+                "servers, all of them connected, which --nats names"
+            )
         if code not in PASSING | {STREAM_EXISTS} or loop.time() > deadline:
             raise error_of(answer, f"to set up the stream {name}")
         await asyncio.sleep(0.05)

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import os
 import signal
+import socket
 import time
 from collections.abc import AsyncIterator, Callable, Sized
 from functools import partial
@@ -13,8 +14,9 @@ from pathlib import Path
 
 import orjson
 import pytest
+from structlog.testing import capture_logs
 
-from kledger.contract.errors import BrokerMisconfigured, BrokerUnavailable, LogGap
+from kledger.contract.errors import BrokerMisconfigured, BrokerUnavailable, LedgerError, LogGap
 from ledger.broker.access import LEDGER_STREAM, BrokerAccess
 from ledger.broker.connection import BrokerConnection, _outage
 from ledger.broker.nats_parser import Raw
@@ -441,3 +443,29 @@ async def test_a_connection_that_is_given_up_as_it_opens_leaves_no_socket(says: 
             await closed.wait()  # while the task, and all that it has, is still there
         assert kept.value.__traceback__ is not None
     assert not _outage(access.url)._in_trouble, "a connection that never was is not a lost one"
+
+
+@pytest.mark.parametrize("there", ["nobody", "another password"])
+async def test_a_broker_that_was_never_reached_is_an_error_and_no_line_of_a_lost_connection(
+    access: BrokerAccess, there: str
+) -> None:
+    url = f"nats://somebody:wrong@{access.url.rpartition('//')[2]}" if there == "another password" else _nobodys()
+    with capture_logs() as lines, pytest.raises(LedgerError):
+        await BrokerConnection.open(BrokerAccess.from_url(url), "admin", timeout=0.5)
+    assert [line for line in lines if line["log_level"] != "debug"] == []
+
+
+def _nobodys() -> str:
+    with socket.socket() as held:
+        held.bind(("127.0.0.1", 0))
+        return f"nats://127.0.0.1:{held.getsockname()[1]}"
+
+
+@pytest.mark.parametrize("log_is_there", [False, True])
+async def test_copies_that_no_broker_can_keep_are_refused_with_the_option_that_asks_for_them(
+    access: BrokerAccess, admin: BrokerConnection, *, log_is_there: bool
+) -> None:
+    if not log_is_there:
+        await admin.api("STREAM.DELETE.LEDGER")
+    with pytest.raises(BrokerMisconfigured, match=r"cannot keep 3 copies.*--replicas takes a cluster"):
+        await ensure_stream(access, replicas=3)
