@@ -225,7 +225,6 @@ class BrokerConnection:
         self._usable.set()
         _outage(self.address).over(id(self), address=self.address)
 
-
     async def _try(self, client: Client) -> None:
         credentials = self._access.credentials(self._role)
         await client.connect(

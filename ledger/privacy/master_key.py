@@ -52,7 +52,8 @@ def lost(data: Path) -> WrongMasterKey:
     return WrongMasterKey(
         f"the keys of this ledger were made under a master key, and there is none: {_file(data)} is not there. No "
         "backup has that file, so a restored node needs a copy from the node that was backed up, and a further node of "
-        f"a broker one from the first; a file that was lost has to come from where you keep a copy. Or give the key in {VARIABLE} or in the file that {FILE_VARIABLE} "
+        "a broker one from the first; a file that was lost has to come from where you keep a copy. Or give the key in "
+        f"{VARIABLE} or in the file that {FILE_VARIABLE} "
         "names. No new one was made: it would open nothing"
     )
 
