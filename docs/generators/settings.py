@@ -36,8 +36,8 @@ OTHERS = {
     "EXTRACT_AFTER": "how-to/use-a-model.md#after-a-finished-task-and-after-a-verdict",
     "HTTP": "how-to/run-for-good.md",
     "LOG_LEVEL": "how-to/observe-a-node.md",
-    "MASTER_KEY": "how-to/back-up-a-node.md",
-    "MASTER_KEY_FILE": "how-to/back-up-a-node.md",
+    "MASTER_KEY": "how-to/forget-a-person.md#keep-the-master-key",
+    "MASTER_KEY_FILE": "how-to/forget-a-person.md#keep-the-master-key",
     "MEMORY_LIFETIMES": "explanation/memory-layers.md",
     "NATS": "how-to/use-an-outside-nats-or-qdrant.md",
     "NATS_CREDENTIALS": "how-to/give-access.md",
@@ -50,6 +50,16 @@ OTHERS = {
     "ROLES": "how-to/cluster.md",
 }
 """What a node reads without such a class, and the page that explains it."""
+OF_OTHERS = {
+    "`AWS_ACCESS_KEY_ID`, `AWS_SECRET_ACCESS_KEY`, `AWS_REGION`, `AWS_ENDPOINT_URL_S3` and the other usual ones": (
+        "how-to/back-up-a-node.md#keep-it-in-an-object-store"
+    ),
+    "`OPENAI_API_KEY`": "how-to/use-a-model.md",
+    "`OTEL_EXPORTER_OTLP_ENDPOINT` and the others of OpenTelemetry": "how-to/observe-a-node.md#traces",
+    "`QDRANT_API_KEY`": "how-to/use-an-outside-nats-or-qdrant.md#qdrant",
+    "`TIKTOKEN_CACHE_DIR`": "decisions/0054-a-context-is-cut-by-a-pure-function.md",
+}
+"""What has its name from another program, and the page that explains it."""
 
 
 def settings_page() -> str:
@@ -64,11 +74,9 @@ def settings_page() -> str:
     for heading, kind, page in CLASSES:
         rows = list(_rows(kind))
         told |= {name for name, *_ in rows}
-        parts += [f"## {heading}\n", f"Explained in [{page.partition('#')[0].split('/')[1]}](../{page}).\n"]
+        parts += [f"## {heading}\n", f"Explained in {_link(page)}.\n"]
         parts.append(table(("variable", "default", "meaning"), [(f"`{name}`", *rest) for name, *rest in rows]))
-    others = [
-        (f"`{PREFIX}{name}`", f"[{page.partition('#')[0].split('/')[1]}](../{page})") for name, page in OTHERS.items()
-    ]
+    others = [(f"`{PREFIX}{name}`", _link(page)) for name, page in OTHERS.items()]
     command = [f"`{PREFIX}{name}`" for name in OF_THE_COMMAND.split()]
     told |= {PREFIX + name for name in (*OTHERS, *OF_THE_COMMAND.split())}
     assert told == NAMES, told ^ NAMES
@@ -76,8 +84,14 @@ def settings_page() -> str:
     parts += [
         "## Of the command and the clients\n",
         "As [the command](command.md) tells of its options: " + ", ".join(command) + ".\n",
+        "## Under the names of others\n",
+        table(("variable", "explained in"), [(names, _link(page)) for names, page in OF_OTHERS.items()]),
     ]
     return "\n".join(parts)
+
+
+def _link(page: str) -> str:
+    return f"[{page.partition('#')[0].split('/')[1]}](../{page})"
 
 
 def _rows(kind: type[BaseSettings]) -> Iterator[tuple[str, str, str]]:

@@ -243,7 +243,8 @@ def _store(settings: Settings, embedder: Embedder) -> VectorStore:
         from projections.vectors.store.server import ServerStore
 
         client = QdrantClient(url=settings.qdrant_url, api_key=settings.qdrant_api_key)
-        return ServerStore(client, embedder.model, embedder.dimensions)
+        without_password = settings.qdrant_url.rpartition("@")[2].rpartition("//")[2]
+        return ServerStore(client, embedder.model, embedder.dimensions, at=without_password)
     if settings.directory is not None:
         return EdgeStore(Path(settings.directory), embedder.model, embedder.dimensions)
     raise InvalidPayload("the vector process needs a directory or the URL of a Qdrant server")

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import threading
 import uuid
 from collections.abc import Iterator
 from dataclasses import replace
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -14,12 +16,16 @@ import pytest
 from qdrant_client import QdrantClient
 
 from kledger.contract.words import EVERYTHING
+from projections.vectors.embedding.embeddings import HashedEmbedder
 from projections.vectors.embedding.hashed import DIMENSIONS, hashed_vectors
+from projections.vectors.errors import VectorStoreFailed
+from projections.vectors.process import _store
 from projections.vectors.store import edge_names
 from projections.vectors.store.edge import EdgeStore
 from projections.vectors.store.port import Awaiting, Found, Point, SearchOptions, VectorStore, point_id
 from projections.vectors.store.server import ServerStore
 from projections.vectors.tokens import document_terms, query_terms
+from projections.vectors.wire import Settings
 
 PUBLIC = ["public"]
 
@@ -354,6 +360,58 @@ def test_an_edge_store_opens_again_where_it_was_left(tmp_path: Path) -> None:
     assert (again.checkpoint(), again.count(), again.digest()) == (1, 1, digest)
     assert ids(ask(again)) == ["item-1"]
     again.close()
+
+
+class _Answers(BaseHTTPRequestHandler):
+    """Something that answers every request in one way, and is no Qdrant."""
+
+    status, kind, body = 200, "application/json", b""
+
+    def do_GET(self) -> None:
+        self.send_response(self.status)
+        self.send_header("Content-Type", self.kind)
+        self.send_header("Content-Length", str(len(self.body)))
+        self.end_headers()
+        self.wfile.write(self.body)
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Nothing."""
+
+
+@pytest.mark.filterwarnings("ignore:Failed to obtain server version")
+@pytest.mark.parametrize(
+    ("answer", "says"),
+    [
+        (None, "no Qdrant server answers at {at} ([Errno 111] Connection refused): check the address of --qdrant"),
+        ((200, "application/json", b'{"name": "a node"}'), "answers at {at} (what answers there is none)"),
+        ((200, "text/html", b"<html>"), "answers at {at} (what answers there is none)"),
+        ((404, "text/plain", b"nothing here"), "at {at} refuses the node: Unexpected Response: 404"),
+        ((401, "text/plain", b"a key is needed"), "into QDRANT_API_KEY"),
+    ],
+    ids=["nobody", "a program of another form", "a web server", "a proxy", "a server with a key"],
+)
+def test_what_is_no_qdrant_server_is_told_with_its_address_in_a_line(
+    answer: tuple[int, str, bytes] | None, says: str
+) -> None:
+    handler = type("Handler", (_Answers,), dict(zip(("status", "kind", "body"), answer or (), strict=False)))
+    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    serving = threading.Thread(target=server.serve_forever)
+    serving.start()
+    at = f"127.0.0.1:{server.server_port}"
+    if answer is None:
+        server.shutdown()
+        server.server_close()
+    settings = Settings(directory=None, qdrant_url=f"http://ann:secret@{at}")
+    try:
+        with pytest.raises(VectorStoreFailed) as refused:
+            _store(settings, HashedEmbedder())
+    finally:
+        server.shutdown()
+        server.server_close()
+        serving.join()
+    assert says.format(at=at) in refused.value.message
+    assert "\n" not in refused.value.message
+    assert "secret" not in refused.value.message
 
 
 def test_models_lie_side_by_side(tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ import numpy as np
 import orjson
 from numpy.typing import NDArray
 from qdrant_client import QdrantClient, models
+from qdrant_client.http.exceptions import UnexpectedResponse
 
 from kledger.contract.words import EVERYTHING
 from projections.vectors.errors import VectorStoreFailed
@@ -56,6 +57,7 @@ _INDEXES = {
 _WANTED = ["item_id", "version", "valid_from"]
 _CHECKPOINT = point_id("", 0)  # no item has an empty id
 _PAGE = 256
+_MOST_SAID = 300
 LEAST_SERVER = [1, 19]
 """The first Qdrant that computes document frequencies over the points that match a filter."""
 
@@ -68,13 +70,13 @@ class ServerStore:
 
     waits_on_network = True
 
-    def __init__(self, client: QdrantClient, model: str, dimensions: int) -> None:
+    def __init__(self, client: QdrantClient, model: str, dimensions: int, at: str = "its address") -> None:
         self.model = model
         self._client = client
         self._dimensions = dimensions
         self._name = f"knowledge-{model_slug(model, dimensions)}"
+        _check_version(_version(client, at))
         with _named(self._name):
-            _check_version(client.info().version)
             if not client.collection_exists(self._name):
                 self._create()
             for earlier in earlier_slugs(model, dimensions):  # persons would not be erased in them
@@ -261,8 +263,27 @@ def _named(collection: str) -> Iterator[None]:
         raise
     except Exception as error:  # httpx, pydantic and the client's own exceptions have no common base
         raise VectorStoreFailed(
-            f"Qdrant refused an operation on {collection}: {error}; check its address, its health and its space"
+            f"Qdrant refused an operation on {collection}: {_said(error)}; check its address, its health and its space"
         ) from error
+
+
+def _version(client: QdrantClient, at: str) -> str:
+    """The version of the server: the first question, so the one that meets a wrong address or key."""
+    try:
+        return client.info().version
+    except UnexpectedResponse as error:
+        key = error.status_code in (401, 403)
+        advice = "put the server's key into QDRANT_API_KEY" if key else "check the address of --qdrant"
+        raise VectorStoreFailed(f"what answers at {at} refuses the node: {_said(error)}; {advice}") from error
+    except Exception as error:
+        is_another = isinstance(getattr(error, "source", error), ValueError)  # said of an answer of another form
+        wrong = "what answers there is none" if is_another else _said(error)
+        raise VectorStoreFailed(f"no Qdrant server answers at {at} ({wrong}): check the address of --qdrant") from error
+
+
+def _said(error: Exception) -> str:
+    """What the error says, in a line."""
+    return " ".join(str(error).split())[:_MOST_SAID] or repr(error)
 
 
 def _vectors(point: Point) -> dict[str, models.Vector]:
