@@ -31,7 +31,7 @@ def test_in_a_folder_that_no_node_knows_no_token_is_made_and_what_to_do_is_said(
         (tmp_path / ".kledger").mkdir()
         (tmp_path / ".kledger" / "letter").write_text("somebody's own")
     before = sorted(tmp_path.rglob("*"))
-    for words in (["create", "--user", "ann"], ["list"]):
+    for words in (["create", "--user", "ann"], ["list"], ["revoke", "t-1"]):
         ran = token(*words)
         assert ran.exit_code == 1
         assert "with --data" in ran.stderr
@@ -65,6 +65,19 @@ def test_an_operator_who_begins_is_not_told_to_make_a_token_of_an_operator(tmp_p
     said = as_written(token("create", "--role", "operator", "--data", str(tmp_path / "b"), "--new").stdout)
     assert "from now on" in said
     assert "Make one for yourself" not in said
+
+
+@pytest.mark.parametrize("name", ["", "the desk"])
+def test_a_token_keeps_the_name_that_it_was_given_and_no_other_whatever_it_is_bound_to(
+    tmp_path: Path, name: str
+) -> None:
+    every = ["--user", "ann", "--agent", "scribe", "--team", "platform", "--entity", "repo:code"]
+    made = token("create", *every, "--name", name, "--data", str(tmp_path), "--new", "--json")
+    told = json.loads(made.stdout)
+    assert told["name"] == name
+    assert told["bound"]["repo"] == ["code"]
+    (listed,) = json.loads(token("list", "--data", str(tmp_path), "--json").stdout)["tokens"]
+    assert listed["name"] == name
 
 
 @pytest.mark.parametrize("columns", [60, 80, 100, 140])

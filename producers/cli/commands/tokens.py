@@ -62,8 +62,8 @@ def create(
         named = {"user": user, "agent": agent, "project": project, "team": team, "org": org}
         bound = {kind: list(names or ()) for kind, names in named.items()}
         for each in map(check_entity, entity or ()):
-            kind, _, name = each.partition(":")
-            bound.setdefault(kind, []).append(name)
+            kind, _, its_id = each.partition(":")
+            bound.setdefault(kind, []).append(its_id)
         first = not read_records(tokens_file(data))
         record, token = create_token(
             data,
@@ -118,6 +118,7 @@ def revoke(
     from producers.access.tokens import revoke_token
 
     with answering(as_json) as session:
+        require_node(data)
         record = revoke_token(data, token_id)
         session.print_answer(Answer(_document(record), f"revoked {record.id} ({_entities(record)})"))
 
