@@ -8,15 +8,16 @@ an item: ingesting the same again saves these, and nothing twice. So no chunk is
 from __future__ import annotations
 
 import uuid
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from kledger.answers.documents import IngestedDocument
 from kledger.contract.errors import NotOwner, UnknownDocument, VersionConflict
 from kledger.contract.scopes import Caller
 from kledger.requests.documents import DocumentRequest
-from ledger.event import Appended, JsonObject, Lineage, NewEvent, utc_now
+from ledger.event import Appended, Fact, Lineage, NewEvent, utc_now
 from ledger.events.document import DocumentIngested
 from ledger.events.knowledge import KnowledgeRetired, KnowledgeRevised
+from ledger.named_ids import named_id
 from ledger.store.atomic_batch import MAX_MESSAGES
 from producers.access.principal import require_addressable
 from producers.documents.converting import Converted, convert
@@ -30,7 +31,7 @@ from producers.operations.documents.planning import Plan, Statement, plan, state
 from producers.operations.documents.repeating import repeated
 from producers.operations.knowledge.holding import held_back
 from producers.operations.outcomes import ATTEMPTS, others_write_to
-from producers.operations.publish import event_id, mismatch, publish_judged, refuse_unkeepable
+from producers.operations.publish import NAMESPACE, event_id, mismatch, publish_judged, refuse_unkeepable
 from producers.operations.stated_before import earlier_event, possible_actors
 from producers.operations.stating import default_owner, not_owner, signed
 from projections.views.documents import ask
@@ -56,53 +57,63 @@ async def ingest(
     """
     original = original_of(payload)
     document_id = payload.id or _fresh_id(retry)
-    _, owner, scopes = await _addressed(desk, caller, payload, document_id)
+    await _addressed(desk, caller, payload, document_id)
     async with desk.places.of(first_entity(caller)):
         converted = await convert(original.content, original.content_type)
     title = payload.title or (converted.title or document_id.rpartition("/")[2])[:200]
     said = statements_of(converted, title)
-    own_id = event_id(retry)
-    if retry is not None:
-        fields = _fields(_fact(payload, original, converted, title, owner, scopes), payload, said)
-        before = await earlier_event(desk, possible_actors(caller, owner), own_id, fields)
-        if before is not None and before.entity_id != document_id:
-            raise mismatch()
-    for _ in range(ATTEMPTS):
-        now, owner, scopes = await _addressed(desk, caller, payload, document_id)
+    own_id, lasts = event_id(retry), dict[str, int]()
+    for attempt in range(ATTEMPTS):
+        now, last, owner, scopes = await _addressed(desk, caller, payload, document_id)
         if retry is not None:
             actors = possible_actors(caller, owner)
+            fact = _fact(payload, original, converted, title, owner, scopes)
+            await _refuse_other(desk, actors, own_id, document_id, payload, fact, said)
             if (earlier := await repeated(desk, caller, actors, own_id, said, now)) is not None:
                 return earlier
-        last = await desk.ledger.last_position_of(desk.org, "document", document_id)
         known = {} if now is None else await desk.view.ask(ask.chunk_states, desk.org, now.chunks)
         url = payload.url or (None if now is None else now.stated["url"])
         fact = _fact(payload, original, converted, title, owner, scopes).model_copy(update={"url": url})
         parts = original.resources(document_id, title, owner, scopes)
         fact.resource_ids[:] = [part.id for part in parts]
-        planned = plan(fact, said, now, known)
+        planned = plan(fact, said, now, known, f"{own_id} {attempt}")
         refuse_unkeepable(planned.fact)
         await judge_original(desk, caller, parts)
         await keep_original(desk, caller, lineage, parts)
         kept = [] if now is None or now.status != "active" else now.stated["resource_ids"]
         gone = [each for each in kept if each not in fact.resource_ids]
         await retire_original(desk, lineage, document_id, owner, gone, SAID_NO_LONGER)
+        expects = {document_id: last, **{item_id: each.position for item_id, each in known.items()}, **lasts}
         try:
-            appended, held = await _publish(desk, caller, lineage, document_id, planned, own_id, last)
+            appended, held = await _publish(desk, caller, lineage, document_id, planned, own_id, expects)
         except VersionConflict:
-            await reach_head(desk)
+            # Somebody was faster, or an event that does not count is the last one of a chunk: the log says which.
+            lasts = await last_of_chunks(desk, [*planned.gone, *planned.rescoped])
             continue
+        if retry is not None and any(each.duplicate for each in appended):
+            continue  # the same request was sent twice at once, and the other one is kept
         answer = _answer(document_id, planned, now, own_id, appended, held)
         await ask_abstract(desk, document_id, answer["event_id"], planned.fact, [each.content for each in said])
         return answer
     raise others_write_to(document_id)
 
 
-def _fields(fact: DocumentIngested, payload: DocumentRequest, said: Sequence[Statement]) -> JsonObject:
-    """What an earlier request with the same key has to have said as well."""
+async def _refuse_other(
+    desk: Desk,
+    actors: Collection[str],
+    own_id: str,
+    document_id: str,
+    payload: DocumentRequest,
+    fact: DocumentIngested,
+    said: Sequence[Statement],
+) -> None:
+    """Raise IdempotencyMismatch where the key came before with another document, or with other words."""
     fields = fact.model_dump(mode="json", include={"title", "content_type", "headings", "characters"})
     fields["digests"] = " ".join(each.digest for each in said)
-    optional = {"url": payload.url, "scopes": payload.scopes}
-    return fields | {name: value for name, value in optional.items() if value is not None}
+    fields |= {name: each for name, each in (("url", payload.url), ("scopes", payload.scopes)) if each is not None}
+    before = await earlier_event(desk, actors, own_id, fields)
+    if before is not None and before.entity_id != document_id:
+        raise mismatch()
 
 
 def _fresh_id(retry: uuid.UUID | None) -> str:
@@ -112,9 +123,12 @@ def _fresh_id(retry: uuid.UUID | None) -> str:
 
 async def _addressed(
     desk: Desk, caller: Caller, payload: DocumentRequest, document_id: str
-) -> tuple[ask.Standing | None, str, list[str]]:
-    """The document as it is now, its owner and its scopes. Raises NotOwner, Forbidden, IllegalScope, ViewBehind."""
-    now = await document_now(desk, caller, document_id)
+) -> tuple[ask.Standing | None, int, str, list[str]]:
+    """The document as it is now with the last position of its history, its owner and its scopes.
+
+    Raises NotOwner, Forbidden, IllegalScope, ViewBehind.
+    """
+    now, last = await document_now(desk, caller, document_id)
     if now is None:
         owner = payload.owner or default_owner(caller, None)
         if not caller.may_act_for(owner):
@@ -133,14 +147,23 @@ async def _addressed(
     scopes = list(dict.fromkeys(payload.scopes or stands or [owner]))
     require_addressable(caller, scopes, "what you ingest", stands or ())
     await require_types(desk, scopes)
-    return now, owner, scopes
+    return now, last, owner, scopes
 
 
-async def document_now(desk: Desk, caller: Caller, document_id: str) -> ask.Standing | None:
-    """The document, with its whole history and that of its chunks folded. Raises ViewBehind."""
-    if await folded(desk, "document", document_id):
+async def document_now(desk: Desk, caller: Caller, document_id: str) -> tuple[ask.Standing | None, int]:
+    """The document, with its whole history and that of its chunks folded, and the last position of its own.
+
+    The position comes first: a change that builds on it is refused where somebody changes the document after that.
+    Raises ViewBehind.
+    """
+    if last := await folded(desk, "document", document_id):
         await reach_head(desk)
-    return await desk.view.ask(ask.standing, desk.org, caller, document_id)
+    return await desk.view.ask(ask.standing, desk.org, caller, document_id), last
+
+
+async def last_of_chunks(desk: Desk, item_ids: Iterable[str]) -> dict[str, int]:
+    """The last position of each of these items, once the view has it. Raises ViewBehind."""
+    return {item_id: await folded(desk, "knowledge", item_id) for item_id in item_ids}
 
 
 def _fact(
@@ -169,24 +192,35 @@ def _fact(
 
 
 async def _publish(
-    desk: Desk, caller: Caller, lineage: Lineage, document_id: str, planned: Plan, own_id: str, last: int
+    desk: Desk,
+    caller: Caller,
+    lineage: Lineage,
+    document_id: str,
+    planned: Plan,
+    own_id: str,
+    expects: Mapping[str, int],
 ) -> tuple[list[Appended], int]:
     """Append the plan, in as few atomic batches as it takes; the first has the document and the end of what is gone.
 
-    With how many chunks are held, as they say what a person had retired or corrected.
+    With how many chunks are held, as they say what a person had retired or corrected. `expects` has the last position
+    of the document and of each chunk that the plan builds on.
     """
     fact, moment = planned.fact, utc_now()
     caused = Lineage(lineage.trace_id, lineage.message_id, own_id, lineage.correlation_id, lineage.traceparent)
     # Without a reason: what a document says no longer may be said again, as nobody has given it up.
     gone, rescoped = KnowledgeRetired(), KnowledgeRevised(scopes=fact.scopes)
-    events = [NewEvent(gone, item_id, fact.owner, desk.org, caused) for item_id in planned.gone]
-    events += [NewEvent(rescoped, item_id, fact.owner, desk.org, caused) for item_id in planned.rescoped]
+
+    def of_chunk(stated: Fact, item_id: str, expected: int) -> NewEvent:
+        return NewEvent(
+            stated, item_id, fact.owner, desk.org, caused, id=chunk_event_id(own_id, item_id), expects=expected
+        )
+
+    events = [of_chunk(gone, item_id, expects[item_id]) for item_id in planned.gone]
+    events += [of_chunk(rescoped, item_id, expects[item_id]) for item_id in planned.rescoped]
     if planned.changed:
-        events.append(NewEvent(fact, document_id, fact.owner, desk.org, lineage, id=own_id, expects=last))
-    saves = [
-        NewEvent(signed(planned.saved(item_id), caller, moment), item_id, fact.owner, desk.org, caused, expects=0)
-        for item_id in planned.missing
-    ]
+        document = NewEvent(fact, document_id, fact.owner, desk.org, lineage, id=own_id, expects=expects[document_id])
+        events.append(document)
+    saves = [of_chunk(signed(planned.saved(item_id), caller, moment), item_id, 0) for item_id in planned.missing]
     held = await held_back(desk, caller, {number: [save] for number, save in enumerate(saves)})
     for each in held.values():
         if each.error is not None:
@@ -201,6 +235,12 @@ async def _publish(
         appended += await publish_judged(desk.ledger, desk.tally, events[start : start + MAX_MESSAGES])
         await turns.give_way()
     return appended, len(held)
+
+
+def chunk_event_id(own_id: str, item_id: str) -> str:
+    """The id of the event by which a request, whose own event has this id, changes one chunk: sent twice at once, it
+    changes the chunk once."""
+    return named_id(NAMESPACE, f"{own_id}\n{item_id}")
 
 
 def _answer(

@@ -12,7 +12,9 @@ from kledger.contract.documents import CHUNK, ITEM_TYPE
 from kledger.contract.knowledge import Source
 from ledger.events.document import DocumentIngested
 from ledger.events.knowledge import KnowledgeRetired, KnowledgeSaved
+from ledger.named_ids import named_id
 from producers.documents.converting import Converted
+from producers.operations.publish import NAMESPACE
 from projections.views.documents.ask import ChunkState, Standing, headings_above
 
 _MOST_TASK = 500
@@ -71,9 +73,11 @@ def plan(
     said: Sequence[Statement],
     now: Standing | None,
     known: Mapping[str, ChunkState],
+    seed: str,
 ) -> Plan:
     """The plan for a document that is to say this. `fact` names no chunks of its own; `known` are the items of those
-    that the document has now.
+    that the document has now. The ids of new chunks follow from `seed`, so that a request that is sent twice at once
+    makes the same ones.
 
     A chunk keeps its item where the document says the same as before, whatever has become of the item: what its owner
     corrected or retired stays so. A document that was removed begins anew.
@@ -85,7 +89,10 @@ def plan(
         for item_id, digest in zip(before, now.stated["digests"].split(), strict=False):
             if item_id not in known or item_id in ours:
                 kept[digest].append(item_id)
-    chunks = [kept[each.digest].popleft() if kept[each.digest] else _fresh_id() for each in said]
+    chunks = [
+        kept[each.digest].popleft() if kept[each.digest] else _fresh_id(seed, number)
+        for number, each in enumerate(said)
+    ]
     stated = fact.model_copy(update={"chunks": chunks, "digests": " ".join(each.digest for each in said)})
     scopes_before = None if now is None else now.stated["scopes"]
     return Plan(
@@ -109,6 +116,6 @@ def plan(
     )
 
 
-def _fresh_id() -> str:
-    """An id that nobody can guess and take first: it stands in the log before its item does."""
-    return f"{CHUNK}{uuid.uuid4().hex[:20]}"
+def _fresh_id(seed: str, number: int) -> str:
+    """An id that nobody can take first who does not know the seed: it stands in the log before its item does."""
+    return f"{CHUNK}{uuid.UUID(named_id(NAMESPACE, f'{seed} {CHUNK}{number}')).hex[:20]}"

@@ -11,8 +11,8 @@ from ledger.event import Lineage, NewEvent
 from ledger.events.document import DocumentRemoved
 from ledger.events.knowledge import KnowledgeRetired
 from ledger.store.atomic_batch import MAX_MESSAGES
-from producers.operations.desk import Desk, folded, reach_head
-from producers.operations.documents.ingesting import document_now, unknown
+from producers.operations.desk import Desk
+from producers.operations.documents.ingesting import chunk_event_id, document_now, last_of_chunks, unknown
 from producers.operations.documents.keeping import retire_original
 from producers.operations.outcomes import ATTEMPTS, others_write_to
 from producers.operations.publish import event_id, publish_judged, refuse_unkeepable
@@ -35,10 +35,10 @@ async def remove(
 
     Raises UnknownDocument, NotOwner, IllegalState, VersionConflict, BrokerUnavailable, ViewBehind.
     """
-    own_id, fact = event_id(retry), DocumentRemoved(reason=reason)
+    own_id, fact, lasts = event_id(retry), DocumentRemoved(reason=reason), dict[str, int]()
     refuse_unkeepable(fact)
     for _ in range(ATTEMPTS):
-        now = await document_now(desk, caller, document_id)
+        now, last = await document_now(desk, caller, document_id)
         if now is None or not (now.readable or caller.may_act_for(now.owner)):
             raise unknown(document_id)
         if not caller.may_act_for(now.owner):
@@ -51,18 +51,23 @@ async def remove(
             )
         known = await desk.view.ask(ask.chunk_states, desk.org, now.chunks)
         retired, caused = KnowledgeRetired(), Lineage(causation_id=own_id)
-        last = await folded(desk, "document", document_id)
-        events = [NewEvent(fact, document_id, now.owner, desk.org, lineage, id=own_id, expects=last)]
-        events += [
-            NewEvent(retired, item_id, now.owner, desk.org, caused)
+        gone = {
+            item_id: lasts.get(item_id, chunk.position)
             for item_id, chunk in known.items()
             if chunk.owner == now.owner and chunk.status in KnowledgeRetired.taken_in
+        }
+        events = [NewEvent(fact, document_id, now.owner, desk.org, lineage, id=own_id, expects=last)]
+        events += [
+            NewEvent(
+                retired, item_id, now.owner, desk.org, caused, id=chunk_event_id(own_id, item_id), expects=expected
+            )
+            for item_id, expected in gone.items()
         ]
         assert len(events) <= MAX_MESSAGES  # a document has fewer chunks than a batch has events
         try:
             appended = await publish_judged(desk.ledger, desk.tally, events)
         except VersionConflict:
-            await reach_head(desk)
+            lasts = await last_of_chunks(desk, gone)
             continue
         kept = now.stated["resource_ids"]
         await retire_original(desk, lineage, document_id, now.owner, kept, WITH_ITS_DOCUMENT)

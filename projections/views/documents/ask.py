@@ -50,11 +50,12 @@ class Standing:
 
 @dataclass(frozen=True, slots=True)
 class ChunkState:
-    """What a change needs to know of an item that is, or was, a chunk."""
+    """What a change needs to know of an item that is, or was, a chunk. `position`: where it last changed."""
 
     owner: str
     status: ItemStatus
     scopes: list[str]
+    position: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +99,8 @@ def standing(cursor: duckdb.DuckDBPyConnection, org: str, caller: Caller, docume
 def chunk_states(cursor: duckdb.DuckDBPyConnection, org: str, ids: Collection[str]) -> dict[str, ChunkState]:
     """The state of each of these items that exists, without a check of access: for the owner of their document."""
     rows = cursor.execute(
-        f"SELECT id, owner, status, scopes FROM knowledge WHERE org = ? AND id IN ({LISTED})", [org, listed([*ids])]
+        f"SELECT id, owner, status, scopes, position FROM knowledge WHERE org = ? AND id IN ({LISTED})",
+        [org, listed([*ids])],
     ).fetchall()
     return {row[0]: ChunkState(*row[1:]) for row in rows}
 
