@@ -11,11 +11,11 @@ from kledger.requests.models import ResolveRequest
 from ledger.event import JsonObject, Lineage, NewEvent
 from ledger.events.conflict import ConflictResolved
 from ledger.events.knowledge import KnowledgeRetired, KnowledgeRevised
-from producers.operations.desk import Desk, folded, reach_head
+from producers.operations.desk import Desk, folded
 from producers.operations.knowledge.over import is_over
 from producers.operations.knowledge.task_of_content import with_its_task
 from producers.operations.knowledge.whose import changer
-from producers.operations.models.processes import caused, own
+from producers.operations.models.processes import caused, own_now
 from producers.operations.publish import event_id, mismatch, publish
 from producers.operations.stated_before import earlier_event, past_actors, request_fields
 from projections.views.knowledge import ask
@@ -53,8 +53,7 @@ async def resolve(
     Raises UnknownProcess, InvalidPayload (the winner is neither side), NotOwner, IllegalState (it is decided, or the
     winner is out of recall), VersionConflict, BrokerUnavailable, ViewBehind.
     """
-    await reach_head(desk)
-    process = await own(desk, caller, KIND, process_id)
+    process, expects = await own_now(desk, caller, KIND, process_id)
     winner, sides = payload.winner, [process.requested["first"], process.requested["second"]]
     if winner is not None and winner not in sides:
         raise InvalidPayload(
@@ -69,23 +68,22 @@ async def resolve(
         raise IllegalState(f"the conflict {process_id} is {process.status} already", id=process_id)
     ids = _ids(retry)
     by = caused(lineage, process)
-    expects = await desk.ledger.last_position_of(desk.org, KIND, process_id)
     events = [NewEvent(fact, process_id, process.owner, desk.org, by, id=ids["resolved"], expects=expects)]
-    standing = await desk.view.ask(ask.standings, desk.org, caller, [*filter(None, [loser, winner])])
+    lasts = {side: await folded(desk, "knowledge", side) for side in (loser, winner) if side}
+    standing = await desk.view.ask(ask.standings, desk.org, caller, [*lasts])
     kept = standing.get(winner or "")
     await _refuse_gone(desk, kept)
     if (revision := _revision(payload)) is not None:
         actor = await changer(desk, caller, kept) if kept is not None and kept.status == "active" else None
-        last = await folded(desk, "knowledge", winner or "")
         if kept is None or actor is None:
             raise NotOwner(f"{winner} is not an active item of yours: merge into the side that is", id=winner)
         revision = await with_its_task(desk, kept, revision)
-        events.append(NewEvent(revision, kept.id, actor, desk.org, by, id=ids["merged"], expects=last))
+        events.append(NewEvent(revision, kept.id, actor, desk.org, by, id=ids["merged"], expects=lasts[kept.id]))
     item = standing.get(loser)
     held = item is not None and item.status in _HOLDING
     if item is not None and held and (actor := await changer(desk, caller, item)) is not None:
         retired = KnowledgeRetired(reason=payload.reason or f"{winner} holds instead")
-        last = await folded(desk, "knowledge", item.id)
+        last = lasts[item.id]
         events.append(NewEvent(retired, item.id, actor, desk.org, by, id=ids["retired"], expects=last))
     appended = await publish(desk.ledger, desk.tally, events)
     gone = loser if isinstance(events[-1].fact, KnowledgeRetired) else None

@@ -15,7 +15,7 @@ from producers.operations.desk import Desk, reach_head
 from producers.operations.knowledge.over import refuse_over
 from producers.operations.knowledge.reverting import revert as revert_item
 from producers.operations.knowledge.sharing import revisable
-from producers.operations.models.processes import caused, own, settled
+from producers.operations.models.processes import caused, own, own_now, settled
 from producers.operations.outcomes import ATTEMPTS
 from producers.operations.publish import NAMESPACE, event_id, publish
 from producers.operations.stated_before import earlier_event, request_fields
@@ -138,8 +138,7 @@ async def reject(
     retry: uuid.UUID | None = None,
 ) -> Decided:
     """Reject a proposal. Raises UnknownProcess, IllegalState, VersionConflict, BrokerUnavailable."""
-    await reach_head(desk)
-    process = await own(desk, caller, KIND, process_id)
+    process, expects = await own_now(desk, caller, KIND, process_id)
     fact, own_id = EvolutionRejected(item_id=process.requested["item_id"], reason=reason), event_id(retry)
     if (
         retry is not None
@@ -148,7 +147,6 @@ async def reject(
         return _decided(process, "rejected", before.position, own_id)
     if process.status != "proposed":
         raise _illegal_state(process, "rejected", "proposed")
-    expects = await desk.ledger.last_position_of(desk.org, KIND, process_id)
     event = NewEvent(fact, process.id, process.owner, desk.org, caused(lineage, process), id=own_id, expects=expects)
     (appended,) = await publish(desk.ledger, desk.tally, [event])
     return _decided(process, "rejected", appended.position, own_id)

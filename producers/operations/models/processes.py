@@ -9,7 +9,7 @@ from typing import Protocol
 from kledger.contract.errors import UnknownProcess, ViewBehind
 from kledger.contract.scopes import Caller
 from ledger.event import JsonObject, Lineage
-from producers.operations.desk import ANY, Desk, Freshness, folded, reach
+from producers.operations.desk import ANY, Desk, Freshness, folded, reach, reach_head
 from projections.views.processes import ask
 from projections.views.processes.ask import Page, Process
 
@@ -49,6 +49,16 @@ async def own(desk: Desk, caller: Caller, kind: str, process_id: str) -> Process
             f"there is no {kind} {process_id[:200]!r} of yours: check the id and as whom you ask", id=process_id
         )
     return process
+
+
+async def own_now(desk: Desk, caller: Caller, kind: str, process_id: str) -> tuple[Process, int]:
+    """A process of the caller's as of the head of the log, to be decided on, and the last position of its own events.
+
+    The position comes first: a decision that expects it is refused where somebody decides after that. Raises as `own`.
+    """
+    last = await folded(desk, kind, process_id)
+    await reach_head(desk)
+    return await own(desk, caller, kind, process_id), last
 
 
 async def get(desk: Desk, caller: Caller, of: Kind, process_id: str) -> JsonObject:

@@ -15,8 +15,8 @@ from kledger.requests.slims import SlimRequest
 from ledger.event import JsonObject, Lineage, NewEvent
 from ledger.events.slim import SlimApproved, SlimRejected, SlimRequested, SlimWithdrawn
 from ledger.events.usage import Usage, together
-from producers.operations.desk import ANY, Desk, Freshness, first_entity, reach, reach_head
-from producers.operations.models.processes import caused, own, settled
+from producers.operations.desk import ANY, Desk, Freshness, first_entity, reach
+from producers.operations.models.processes import caused, own_now, settled
 from producers.operations.publish import event_id, publish
 from producers.operations.stated_before import begun, earlier_event, request_fields
 from projections.similar import ask
@@ -144,8 +144,7 @@ async def _decide(
     retry: uuid.UUID | None,
 ) -> None:
     """Publish the owner's decision where the slim is at one of these stages; a no-op where it took effect already."""
-    await reach_head(desk)
-    process = await own(desk, caller, KIND, process_id)
+    process, expects = await own_now(desk, caller, KIND, process_id)
     own_id = event_id(retry)
     if retry is not None and await earlier_event(desk, [process.owner], own_id, request_fields(fact)) is not None:
         return
@@ -159,7 +158,6 @@ async def _decide(
         )
     if isinstance(fact, SlimApproved) and process.stage == "reported":
         await _require_a_group(desk, process)
-    expects = await desk.ledger.last_position_of(desk.org, KIND, process_id)
     event = NewEvent(fact, process.id, process.owner, desk.org, caused(lineage, process), id=own_id, expects=expects)
     await publish(desk.ledger, desk.tally, [event])
 
