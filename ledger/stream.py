@@ -52,6 +52,9 @@ class Ledger(Log, Protocol):
     async def last_position_of(self, org: str, entity: str, entity_id: str) -> int:
         """The position of the last event of one entity, 0 when there is none."""
 
+    async def next_position_of(self, org: str, entity: str, entity_id: str, after: int) -> int:
+        """The position of the first event of one entity after this position, 0 when there is none."""
+
     async def close(self) -> None:
         """Release connections. Every acknowledged event is durable already."""
 

@@ -14,6 +14,7 @@ from ledger.broker.server_config import MAX_PAYLOAD_BYTES
 from ledger.event import Appended, Head, NewEvent, StoredEvent
 from ledger.store.atomic_batch import MAX_MESSAGES
 from ledger.wire.publication import MSG_ID, Identity, Publication, conflict, identity, is_about, publications
+from ledger.wire.subjects import history_filter
 
 
 class MemoryLedger:
@@ -110,6 +111,11 @@ class MemoryLedger:
 
     async def last_position_of(self, org: str, entity: str, entity_id: str) -> int:
         return self._last.get((org, entity, entity_id), 0)
+
+    async def next_position_of(self, org: str, entity: str, entity_id: str, after: int) -> int:
+        history = history_filter(org, entity, entity_id).removesuffix(">")
+        later = (event.position for event in self._events[after:] if event.subject.startswith(history))
+        return next(later, 0)
 
     async def close(self) -> None:
         self._closed = True

@@ -186,7 +186,13 @@ class JetStreamLedger:
         return restored_to(info["config"])
 
     async def last_position_of(self, org: str, entity: str, entity_id: str) -> int:
-        query: JsonObject = {"last_by_subj": history_filter(org, entity, entity_id)}
+        return await self._position_of({"last_by_subj": history_filter(org, entity, entity_id)})
+
+    async def next_position_of(self, org: str, entity: str, entity_id: str, after: int) -> int:
+        return await self._position_of({"seq": after + 1, "next_by_subj": history_filter(org, entity, entity_id)})
+
+    async def _position_of(self, query: JsonObject) -> int:
+        """The position of the event that this query of the stream finds, 0 when there is none."""
         reply = await self._reading.request(f"$JS.API.DIRECT.GET.{self._stream}", orjson.dumps(query))
         headers = reply.headers or {}
         if "Nats-Sequence" in headers:

@@ -36,6 +36,7 @@ from ledger.readers import readers
 from producers.access.principal import require_addressable
 from producers.operations.admin.scope_types import require_types
 from producers.operations.desk import Desk, folded
+from producers.operations.judged import refused_meanwhile
 from producers.operations.knowledge.changes import refuse_other_version
 from producers.operations.knowledge.permitted import Permitted, permitted
 from producers.operations.knowledge.same_change import Before, Change, before, change, unkept
@@ -105,6 +106,7 @@ async def _updated(
     await require_types(desk, [*(payload.scopes or ()), *filter(None, [payload.owner])])
     evolution_id = evolutions.evolution_id(requested.ids["evolution"]) if "evolution" in requested.facts else ""
     for _ in range(ATTEMPTS):
+        seen = desk.view.position
         try:
             may = await permitted(desk, caller, item_id, requested.facts)
         except (IllegalState, NotAvailable, NotOwner, NotReader, UnknownKnowledge) as error:
@@ -140,15 +142,22 @@ async def _updated(
             elif not version_matters:
                 raise
             continue  # a rating may have come in between: the version decides, not the position
-        await ask_after_verdicts(desk, caller.agent, batch)
         kept = {
             part: KeptEvent(type=event.fact.name, event_id=event.id, position=at.position)
             for part, event, at in zip(facts, batch, appended, strict=True)
         }
+        errors = await _refused_meanwhile(desk, caller, requested.facts, may.item, seen, kept)
+        kept = {part: each for part, each in kept.items() if part not in errors}
+        refused |= errors
+        if errors and not kept and not earlier.kept:
+            raise next(iter(errors.values()))
+        await ask_after_verdicts(
+            desk, caller.agent, [event for part, event in zip(facts, batch, strict=True) if part in kept]
+        )
         answer = updated_by(item_id, payload, _kept_parts(earlier) | kept, refused)
-        if "revised" in left:
+        if "revised" in kept:
             _came_to_be(answer, *await came_to_be(desk, caller, lineage, may.item, appended))
-        return answer, evolution_id if "evolution" in left else None
+        return answer, evolution_id if "evolution" in kept else None
     raise others_write_to(item_id)
 
 
@@ -191,6 +200,27 @@ async def _refused_now(
     if left and not earlier.by_key:
         raise error
     return await _answer(desk, caller, requested, payload, earlier, dict.fromkeys(left, error))
+
+
+async def _refused_meanwhile(
+    desk: Desk, caller: Caller, facts: Mapping[str, Fact], item: ask.Standing, seen: int, kept: Mapping[str, KeptEvent]
+) -> dict[str, LedgerError]:
+    """The parts of a change that the gate refused, as others changed the item after it was looked at.
+
+    The error is the one that the change gets now: what the gate says may tell of an item that is closed to the caller.
+    """
+    of_item = {each["position"]: part for part, each in kept.items() if part != "evolution"}
+    if not of_item:
+        return {}
+    refused = await refused_meanwhile(desk, item, seen, list(of_item))
+    errors = {of_item[position]: error for position, error in refused.items()}
+    if not errors:
+        return {}
+    try:
+        may = await permitted(desk, caller, item.id, facts)
+    except (IllegalState, NotAvailable, NotOwner, NotReader, UnknownKnowledge) as error:
+        return dict.fromkeys(errors, error)
+    return errors | {part: error for part, error in may.refused.items() if part in errors}
 
 
 async def _answer(

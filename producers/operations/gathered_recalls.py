@@ -128,6 +128,10 @@ class GatheringLedger:
         await self._first()
         return await self._ledger.last_position_of(org, entity, entity_id)
 
+    async def next_position_of(self, org: str, entity: str, entity_id: str, after: int) -> int:
+        await self._first()
+        return await self._ledger.next_position_of(org, entity, entity_id, after)
+
     async def close(self) -> None:
         """Append what waits, within CLOSES_WITHIN_SECONDS; the ledger below stays open."""
         self._closed = True

@@ -1,7 +1,8 @@
-"""What the gate made of events that were appended: for those that no expected position can guard.
+"""What the gate made of events that were appended: for those that no expected position guards.
 
 A change of shared memory depends on the roles of members, which another event can change between the look at the view
-and the append. So the answer waits for the judgement.
+and the append. So the answer waits for the judgement. Verdicts, scores and plain revisions expect no position, so that
+many may come at once; their answer waits where somebody else wrote to the item between the look and the append.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from collections.abc import Sequence
 from kledger.client.refusals import error_of
 from kledger.contract.errors import LedgerError
 from producers.operations.desk import Desk
+from projections.views.knowledge.ask import Standing
 from projections.views.refused import ask
 
 
@@ -20,6 +22,15 @@ async def refuse_refused(desk: Desk, positions: Sequence[int]) -> None:
     refusal = await desk.view.ask(ask.refusal_among, positions)
     if refusal is not None:
         raise _error(*refusal)
+
+
+async def refused_meanwhile(desk: Desk, item: Standing, seen: int, positions: Sequence[int]) -> dict[int, LedgerError]:
+    """Which of these events of an item the gate refused, each by its position; waits for it only where another event of
+    the item came after `item` was looked at, on a view of the position `seen` or later. Raises ViewBehind."""
+    first = min(positions)
+    if first == seen + 1 or await desk.ledger.next_position_of(desk.org, "knowledge", item.id, item.position) == first:
+        return {}
+    return await refused_of(desk, positions)
 
 
 async def refused_of(desk: Desk, positions: Sequence[int]) -> dict[int, LedgerError]:

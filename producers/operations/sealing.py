@@ -79,6 +79,9 @@ class SealingLedger:
     async def last_position_of(self, org: str, entity: str, entity_id: str) -> int:
         return await self._ledger.last_position_of(org, entity, entity_id)
 
+    async def next_position_of(self, org: str, entity: str, entity_id: str, after: int) -> int:
+        return await self._ledger.next_position_of(org, entity, entity_id, after)
+
     async def close(self) -> None:
         await self._ledger.close()
 

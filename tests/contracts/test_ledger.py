@@ -107,6 +107,10 @@ async def test_expectations_look_at_one_entity_whoever_wrote_whatever_about_it(l
     assert await ledger.last_position_of("default", "knowledge", "item-1") == rated.position
     assert await ledger.last_position_of("other", "knowledge", "item-1") == 2
     assert await ledger.last_position_of("default", "profile", "item-1") == 0
+    for after, found in ((0, saved), (saved.position - 1, saved), (saved.position, rated)):
+        assert await ledger.next_position_of("default", "knowledge", "item-1", after) == found.position
+    assert await ledger.next_position_of("default", "knowledge", "item-1", rated.position) == 0
+    assert await ledger.next_position_of("default", "knowledge", "item", 0) == 0
 
 
 async def test_of_many_writers_who_expect_the_same_position_exactly_one_succeeds(

@@ -16,13 +16,14 @@ from dataclasses import dataclass, field
 import orjson
 from pydantic import TypeAdapter, ValidationError
 
-from kledger.contract.errors import LedgerError
+from kledger.contract.errors import LedgerError, NotReader
 from kledger.contract.scopes import Caller
 from kledger.requests.knowledge import CaseBody, FeedbackBody, FeedbackRequest
 from ledger.event import JsonObject, Lineage, NewEvent, new_event_id
 from ledger.events.knowledge import KnowledgeRated
 from ledger.readers import Judge
 from producers.operations.desk import Desk, reach_head
+from producers.operations.judged import refused_of
 from producers.operations.knowledge.unknown import unknown
 from producers.operations.publish import (
     event_id,
@@ -65,10 +66,13 @@ async def rate_many(
         updated, position = await judging.look_back(retry, documents)
     keeping: deque[asyncio.Task[_Kept]] = deque()
     failed: dict[str, LedgerError] = {}
+    appended: dict[int, str] = {}
+    seen = desk.view.position
 
     async def settle() -> int:
-        last, errors = await keeping.popleft()
+        last, errors, positions = await keeping.popleft()
         failed.update(errors)
+        appended.update(positions)
         return last
 
     try:
@@ -82,6 +86,10 @@ async def rate_many(
             stated.extend(batch)
         while keeping:
             position = max(position, await settle())
+        # Where others wrote meanwhile, they may have said who reads the items.
+        if max(appended, default=0) > seen + sum(at > seen for at in appended):
+            vain = await refused_of(desk, list(appended))
+            failed |= {appended[at]: judging.closed(appended[at], error) for at, error in vain.items()}
         await ask_after_verdicts(desk, caller.agent, [event for event in stated if event.id not in failed])
     finally:
         for task in keeping:  # nothing is sent after this function has ended
@@ -190,6 +198,10 @@ class _Judging:
     def _refuse(self, index: int, item_id: object, error: LedgerError) -> None:
         self.refused.append({"index": index, "knowledge_id": item_id, "error": error_body(error)})
 
+    def closed(self, own_id: str, error: LedgerError) -> LedgerError:
+        """The error for a verdict that the gate refused: what was closed is answered like what is not there."""
+        return unknown(self._numbers[own_id][0][1]) if isinstance(error, NotReader) else error
+
     def refuse_failed(self, failed: Mapping[str, LedgerError]) -> int:
         """Refuse the verdicts whose events were not kept, by the ids of these; how many there are."""
         verdicts = [(*each, error) for own_id, error in failed.items() for each in self._numbers[own_id]]
@@ -214,8 +226,9 @@ class _Judging:
         return await self.desk.view.ask(judges, self.desk.org, self.caller, sorted(ids))
 
 
-_Kept = tuple[int, dict[str, LedgerError]]
-"""The last position of a batch, 0 without any; and the errors of the events that were not kept, by their ids."""
+_Kept = tuple[int, dict[str, LedgerError], dict[int, str]]
+"""The last position of a batch, 0 without any; the errors of the events that were not kept, by their ids; and the ids
+of those that were appended, by their positions."""
 
 
 async def _append(desk: Desk, batch: Sequence[NewEvent], known: Sequence[str]) -> _Kept:
@@ -226,10 +239,9 @@ async def _append(desk: Desk, batch: Sequence[NewEvent], known: Sequence[str]) -
         before = {name: event.position for name, event in existing.items()}
     new = [event for event in batch if event.id not in before]
     became = list(zip(new, await publish_each(desk.ledger, desk.tally, new), strict=True))
-    positions = [each.position for _, each in became if not isinstance(each, LedgerError)]
-    return max((*before.values(), *positions), default=0), {
-        event.id: each for event, each in became if isinstance(each, LedgerError)
-    }
+    positions = {each.position: event.id for event, each in became if not isinstance(each, LedgerError)}
+    errors = {event.id: each for event, each in became if isinstance(each, LedgerError)}
+    return max((*before.values(), *positions), default=0), errors, positions
 
 
 def _verdicts(documents: Sequence[JsonObject], first: int) -> Sequence[FeedbackBody | LedgerError]:
