@@ -8,8 +8,9 @@ from collections.abc import Iterator
 import typer
 
 from docs.generators.tables import GENERATED, table
+from producers.cli.answer import EXIT_CODES
+from producers.cli.as_command import SHARED_PANEL
 from producers.cli.main import app
-from producers.cli.session import EXIT_CODES, SHARED_PANEL
 from producers.cli.usage.examples import HEAD
 
 

@@ -8,8 +8,8 @@ from typing import Any
 from rich.console import Group, RenderableType
 
 from kledger.contract.errors import InvalidPayload
+from producers.cli.answer import Answer
 from producers.cli.screen import equality, facts, plain, table, words
-from producers.cli.session import Answer
 
 
 def compared_certificates(files: tuple[Path, Path]) -> Answer:

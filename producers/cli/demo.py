@@ -24,8 +24,8 @@ from pathlib import Path
 
 import typer
 
+from producers.cli.answer import NO_NODE
 from producers.cli.encoding import degrade
-from producers.cli.session import NO_NODE
 
 READY_WITHIN = 120.0  # seconds
 STOPPED_WITHIN = 15.0

@@ -10,9 +10,9 @@ import typer
 
 from ledger.runtime.gc_tuning import collect_seldom
 from ledger.runtime.private import private_files
+from producers.cli.answer import EXIT_CODES
 from producers.cli.command_files import CommandsOfFiles
 from producers.cli.encoding import degrade, plain
-from producers.cli.session import EXIT_CODES
 from producers.cli.usage.plain_help import WIDEST
 from producers.cli.variables import mistyped
 

@@ -10,20 +10,20 @@ from typing import Annotated
 import typer
 
 from kledger.contract.errors import InvalidPayload, LedgerError
-from producers.cli.session import FAILED, Session, files_named
+from producers.cli.answer import FAILED, print_refusal
+from producers.cli.as_command import files_named
 
 Data = Annotated[Path, typer.Option(envvar="KLEDGER_DATA", help="The data directory of the node.")]
 
 
 @contextmanager
-def answering(as_json: bool) -> Iterator[Session]:
-    """A session without a node; a LedgerError becomes an exit code."""
-    session = Session("", as_json)
+def answering(as_json: bool) -> Iterator[None]:
+    """Have a LedgerError told, and become an exit code."""
     try:
         with files_named():
-            yield session
+            yield
     except LedgerError as error:
-        session.refuse(error)
+        print_refusal(error, as_json=as_json)
         raise typer.Exit(FAILED) from error
 
 

@@ -13,13 +13,15 @@ from rich.console import Group, RenderableType
 
 from ledger.installed import product_version
 from producers.cli import reading
+from producers.cli.answer import WRITTEN, Answer
+from producers.cli.as_command import AUDIT, NODE, as_operator
 from producers.cli.certificates import compared_certificates
 from producers.cli.encoding import plain_json
 from producers.cli.progress import bar
 from producers.cli.query_files import Format, format_of
 from producers.cli.result_files import Force, check_file, is_stdout, is_terminal, put
 from producers.cli.screen import Result, cell, equality, exact, facts, plain, short_time, table, with_paths, words
-from producers.cli.session import AUDIT, NODE, WRITTEN, Answer, Session, as_operator
+from producers.cli.session import Session
 from producers.operations.admin.table_files import FileForm, encoded, is_number
 
 if TYPE_CHECKING:

@@ -11,8 +11,10 @@ from rich.console import Group
 
 from kledger.contract.words import EvolutionStatus, ExtractionKind
 from producers.cli import reading
+from producers.cli.answer import Answer, listed
+from producers.cli.as_command import KNOWLEDGE, as_caller
 from producers.cli.screen import facts, plain, short_time, snippet, table, waits
-from producers.cli.session import KNOWLEDGE, Answer, Session, as_caller, listed
+from producers.cli.session import Session
 
 EvolutionId = Annotated[str, typer.Argument(metavar="ID", help="The id of the evolution.", show_default=False)]
 ExtractionId = Annotated[str, typer.Argument(metavar="ID", help="The id of the extraction.", show_default=False)]

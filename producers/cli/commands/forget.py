@@ -7,9 +7,11 @@ from typing import Annotated
 
 import typer
 
+from producers.cli.answer import Answer
+from producers.cli.as_command import AUDIT, as_operator
 from producers.cli.commands.admin import run_job
 from producers.cli.screen import facts, plain
-from producers.cli.session import AUDIT, Answer, Session, as_operator
+from producers.cli.session import Session
 
 
 def forget(

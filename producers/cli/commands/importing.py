@@ -18,9 +18,11 @@ from rich.console import Group
 from kledger.contract.errors import BadJson, InvalidPayload, LedgerError
 from kledger.contract.json_text import WideInteger, loads
 from producers.cli.advice import advised_row
+from producers.cli.answer import Answer
+from producers.cli.as_command import KNOWLEDGE, as_caller
 from producers.cli.progress import SEARCHABLE_WITHIN, Bar, Wait, bar, until_searchable
 from producers.cli.screen import counted, plain, table
-from producers.cli.session import KNOWLEDGE, Answer, Session, as_caller
+from producers.cli.session import Session
 from producers.requests.chunks import Chunk, send
 
 if TYPE_CHECKING:

@@ -14,6 +14,8 @@ from rich.console import Group, RenderableType
 from kledger.contract.errors import InvalidPayload, LedgerError
 from ledger.runtime.default_data import DATA
 from ledger.runtime.whole_file import check_directory_place
+from producers.cli.answer import WRITTEN, Answer, print_refusal
+from producers.cli.as_command import AUDIT, as_operator, files_named
 from producers.cli.certificates import read_document
 from producers.cli.commands.admin import run_job
 from producers.cli.commands.backup.repairing import repair
@@ -21,7 +23,7 @@ from producers.cli.on_files import require_node
 from producers.cli.progress import bar
 from producers.cli.result_files import Force, check_file, is_stdout, put
 from producers.cli.screen import counted, facts, plain, short_time, table, words
-from producers.cli.session import AUDIT, WRITTEN, Answer, Session, as_operator, files_named
+from producers.cli.session import Session
 
 CANNOT_RUN = 2
 
@@ -263,7 +265,7 @@ def _audit_files(data: Path, nats: str | None, checkpoints: list[Path], key: Pat
 
 
 def _exit_unable(session: Session, error: LedgerError) -> NoReturn:
-    session.refuse(error)
+    print_refusal(error, as_json=session.as_json)
     raise typer.Exit(CANNOT_RUN) from error
 
 

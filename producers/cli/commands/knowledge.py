@@ -8,9 +8,11 @@ from typing import Annotated, Any
 import typer
 
 from producers.cli import reading
+from producers.cli.answer import Answer
+from producers.cli.as_command import KNOWLEDGE, as_caller
 from producers.cli.commands import sharing
 from producers.cli.screen import plain, waits
-from producers.cli.session import KNOWLEDGE, Answer, Session, as_caller
+from producers.cli.session import Session
 from producers.cli.usage.errors import one_of
 from producers.cli.usage.plain_help import Command
 

@@ -11,9 +11,11 @@ from rich.text import Text
 from kledger.contract.words import ItemFilter, ItemSort, RecallPath
 from ledger.new_item import CONFIDENCE, SCORE, helped_and_harmed
 from producers.cli import reading
+from producers.cli.answer import Answer
+from producers.cli.as_command import KNOWLEDGE, as_caller
 from producers.cli.explained import explanation
 from producers.cli.screen import Rows, counted, facts, plain, short_time, snippet, table, verbatim, words
-from producers.cli.session import KNOWLEDGE, Answer, Session, as_caller
+from producers.cli.session import Session
 
 if TYPE_CHECKING:
     from kledger.answers.knowledge import Eval, Hit, SearchResults, WholeEval, WholeItem

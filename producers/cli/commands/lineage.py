@@ -9,8 +9,10 @@ from rich.text import Text
 from rich.tree import Tree
 
 from producers.cli import reading
+from producers.cli.answer import Answer
+from producers.cli.as_command import KNOWLEDGE, as_caller
 from producers.cli.screen import counted, plain, short_time, snippet, table, words
-from producers.cli.session import KNOWLEDGE, Answer, Session, as_caller
+from producers.cli.session import Session
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

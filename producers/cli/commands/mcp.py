@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from producers.cli.session import KNOWLEDGE, as_server
+from producers.cli.as_command import KNOWLEDGE, as_server
 
 if TYPE_CHECKING:
     from kledger.client.wire import Wire

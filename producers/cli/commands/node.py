@@ -13,8 +13,9 @@ from kledger.contract.words import NodeRole
 from ledger.runtime.gc_tuning import loading
 from ledger.runtime.numpy_threads import compute_on_one_thread
 from ledger.runtime.plain_structlog import load_structlog
+from producers.cli.answer import FAILED
+from producers.cli.as_command import NODE
 from producers.cli.encoding import plain
-from producers.cli.session import FAILED, NODE
 
 
 def up(

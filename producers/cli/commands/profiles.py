@@ -10,8 +10,10 @@ from rich.console import Group, RenderableType
 
 from kledger.contract.words import ProfileType
 from producers.cli import reading
+from producers.cli.answer import Answer
+from producers.cli.as_command import KNOWLEDGE, as_caller
 from producers.cli.screen import plain, short_time, table, verbatim, words
-from producers.cli.session import KNOWLEDGE, Answer, Session, as_caller
+from producers.cli.session import Session
 from producers.cli.usage.errors import one_of
 
 WhichMemory = Annotated[ProfileType, typer.Argument(help="user or work.", show_default=False)]

@@ -9,9 +9,10 @@ from typing import Annotated, Any
 import typer
 from rich.console import Group
 
+from producers.cli.answer import Answer, print_answer
+from producers.cli.as_command import NODE, AsJson
 from producers.cli.on_files import answering
 from producers.cli.screen import exact, facts, words
-from producers.cli.session import NODE, Answer, AsJson
 from producers.cli.usage.made_directory import made_directory
 
 
@@ -34,7 +35,7 @@ def nats_config(
     from ledger.broker.publisher_config import write_nats_config
 
     into = Path(made_directory(directory))
-    with answering(as_json) as session:
+    with answering(as_json):
         written = write_nats_config(into, publisher or (), remove or (), org=org, listen=listen)
         rows: list[tuple[str, object]] = []
         for one in written.publishers:
@@ -56,7 +57,7 @@ def nats_config(
             ("A node of it:", node),
         )
         start = [part for heading, step in steps for part in (heading, exact(f"  {step}"))]
-        session.print_answer(Answer(document, Group(facts(*rows), files, "", *start)))
+        print_answer(Answer(document, Group(facts(*rows), files, "", *start)), as_json=as_json)
 
 
 app = typer.Typer()

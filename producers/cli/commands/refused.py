@@ -8,9 +8,11 @@ import typer
 from rich.console import Group
 
 from producers.cli import reading
+from producers.cli.answer import Answer
+from producers.cli.as_command import AUDIT, as_operator
 from producers.cli.commands.admin import until_done
 from producers.cli.screen import counted, facts, plain, short_time, snippet, table
-from producers.cli.session import AUDIT, Answer, Session, as_operator
+from producers.cli.session import Session
 
 Position = Annotated[int, typer.Argument(min=1, help="The event's position in the log.", show_default=False)]
 

@@ -11,8 +11,10 @@ from rich.text import Text
 
 from kledger.contract.words import ResourceFilter
 from producers.cli import reading
+from producers.cli.answer import Answer, listed
+from producers.cli.as_command import KNOWLEDGE, as_caller
 from producers.cli.screen import Rows, facts, plain, short_time, snippet, table, verbatim, words
-from producers.cli.session import KNOWLEDGE, Answer, Session, as_caller, listed
+from producers.cli.session import Session
 
 ResourceId = Annotated[str, typer.Argument(metavar="ID", help="Such as credentials/website_a.", show_default=False)]
 HIDDEN = "[there is one: show it with --reveal]"

@@ -11,8 +11,10 @@ from rich.console import Group
 
 from kledger.contract.words import SessionFilter
 from producers.cli import reading
+from producers.cli.answer import Answer, listed
+from producers.cli.as_command import KNOWLEDGE, as_caller
 from producers.cli.screen import counted, facts, plain, short_time, snippet, table, verbatim, words
-from producers.cli.session import KNOWLEDGE, Answer, Session, as_caller, listed
+from producers.cli.session import Session
 from producers.cli.usage.errors import one_of
 
 SessionId = Annotated[str, typer.Argument(metavar="SESSION", help="The id of the session.", show_default=False)]

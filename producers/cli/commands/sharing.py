@@ -8,8 +8,10 @@ import typer
 from rich.console import Group
 
 from producers.cli import reading
+from producers.cli.answer import Answer
+from producers.cli.as_command import KNOWLEDGE, NODE, as_caller, as_operator
 from producers.cli.screen import facts, plain, short_time, table, waits
-from producers.cli.session import KNOWLEDGE, NODE, Answer, Session, as_caller, as_operator
+from producers.cli.session import Session
 from producers.cli.usage.errors import one_of
 
 Readers = Annotated[reading.Many, typer.Option("--reader", metavar="TYPE:ID", help="Who may read it; may be repeated.")]

@@ -9,9 +9,11 @@ from rich.console import Group
 
 from kledger.contract.words import SlimStatus
 from producers.cli import reading
+from producers.cli.answer import Answer, listed
+from producers.cli.as_command import KNOWLEDGE, as_caller
 from producers.cli.progress import bar
 from producers.cli.screen import facts, plain, short_time, table
-from producers.cli.session import KNOWLEDGE, Answer, Session, as_caller, listed
+from producers.cli.session import Session
 
 if TYPE_CHECKING:
     from kledger.answers.slims import Slim

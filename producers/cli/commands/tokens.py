@@ -12,9 +12,10 @@ import typer
 from kledger.contract.words import TokenRole
 from ledger.runtime.default_data import DATA
 from ledger.runtime.whole_file import check_directory_place
+from producers.cli.answer import Answer, print_answer
+from producers.cli.as_command import NODE, AsJson
 from producers.cli.on_files import Data, answering, require_node
 from producers.cli.screen import exact, facts, plain, short_time, table, words
-from producers.cli.session import NODE, Answer, AsJson
 
 if TYPE_CHECKING:
     from producers.access.tokens import TokenRecord
@@ -55,7 +56,7 @@ def create(
     from kledger.contract.scopes import check_entity
     from producers.access.tokens import create_token, expiry, read_records, tokens_file
 
-    with answering(as_json) as session:
+    with answering(as_json):
         check_directory_place(data)
         if not new:
             require_node(data, "; or give --new, for a node that has yet to start")
@@ -77,7 +78,7 @@ def create(
         from rich.console import Group
 
         lines = [lead, "", _facts(record), hint, *([_first(role, data)] if first else [])]
-        session.print_answer(Answer({"token": token, **_document(record), "first": first}, Group(*lines)))
+        print_answer(Answer({"token": token, **_document(record), "first": first}, Group(*lines)), as_json=as_json)
 
 
 def list_tokens(data: Data = DATA, as_json: AsJson = False) -> None:
@@ -87,7 +88,7 @@ def list_tokens(data: Data = DATA, as_json: AsJson = False) -> None:
     """
     from producers.access.tokens import read_records, tokens_file
 
-    with answering(as_json) as session:
+    with answering(as_json):
         require_node(data)
         records = read_records(tokens_file(data))
         rows = table("id", "role", "bound to", "state", "expires", "name", whole=("id",))
@@ -103,7 +104,7 @@ def list_tokens(data: Data = DATA, as_json: AsJson = False) -> None:
                 plain(record.name),
             )
         shown = rows if records else f"no tokens in {plain(str(data))}: the node serves its own machine, and trusts it"
-        session.print_answer(Answer({"tokens": [_document(record) for record in records]}, shown))
+        print_answer(Answer({"tokens": [_document(record) for record in records]}, shown), as_json=as_json)
 
 
 def revoke(
@@ -117,10 +118,10 @@ def revoke(
     """
     from producers.access.tokens import revoke_token
 
-    with answering(as_json) as session:
+    with answering(as_json):
         require_node(data)
         record = revoke_token(data, token_id)
-        session.print_answer(Answer(_document(record), f"revoked {record.id} ({_entities(record)})"))
+        print_answer(Answer(_document(record), f"revoked {record.id} ({_entities(record)})"), as_json=as_json)
 
 
 def _first(role: TokenRole, data: Path) -> Any:

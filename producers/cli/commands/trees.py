@@ -9,10 +9,12 @@ import typer
 from rich.console import Group, RenderableType
 
 from producers.cli.advice import advised_row
+from producers.cli.answer import Answer
+from producers.cli.as_command import KNOWLEDGE, as_caller
 from producers.cli.commands.importing import held_hint, proposed_hint
 from producers.cli.progress import SEARCHABLE_WITHIN, Wait, bar, until_searchable
 from producers.cli.screen import counted, facts, plain, table
-from producers.cli.session import KNOWLEDGE, Answer, Session, as_caller
+from producers.cli.session import Session
 from producers.cli.usage.made_directory import made_directory
 
 SHOWN = 20

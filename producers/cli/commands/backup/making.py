@@ -9,12 +9,14 @@ from typing import Annotated
 import typer
 
 from ledger.backup.address import is_in_store
+from producers.cli.answer import Answer
+from producers.cli.as_command import AUDIT, as_operator
 from producers.cli.commands import admin
 from producers.cli.commands.backup.options import Key, key_of
 from producers.cli.commands.backup.telling import moving, signed_by
 from producers.cli.progress import bar
 from producers.cli.screen import counted, facts, with_paths, words
-from producers.cli.session import AUDIT, Answer, Session, as_operator
+from producers.cli.session import Session
 from producers.cli.usage.made_directory import made_directory
 
 

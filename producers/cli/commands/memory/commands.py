@@ -9,9 +9,11 @@ from rich.console import Group
 
 from kledger.contract.words import ItemFilter, MemoryLayer, ProjectRole
 from producers.cli import reading
+from producers.cli.answer import Answer, listed
+from producers.cli.as_command import KNOWLEDGE, as_caller
 from producers.cli.commands.memory import held
 from producers.cli.screen import Rows, facts, plain, short_time, snippet, table, verbatim, words
-from producers.cli.session import KNOWLEDGE, Answer, Session, as_caller, listed
+from producers.cli.session import Session
 
 Layer = Annotated[MemoryLayer, typer.Option(help="How it is remembered.")]
 Layers = Annotated[reading.Many, typer.Option("--layer", help="Only these layers; comma-separated or repeated.")]

@@ -15,9 +15,11 @@ from kledger.contract.errors import BrokerUnavailable, LedgerError, NodeUnreacha
 from kledger.contract.words import DocumentFilter
 from producers.cli import reading
 from producers.cli.advice import advised_row
+from producers.cli.answer import Answer
+from producers.cli.as_command import KNOWLEDGE, as_caller
 from producers.cli.progress import SEARCHABLE_WITHIN, Wait, bar, until_searchable
 from producers.cli.screen import counted, facts, plain, snippet, table, words
-from producers.cli.session import KNOWLEDGE, Answer, Session, as_caller
+from producers.cli.session import Session
 
 SHOWN_SKIPPED = 20
 

@@ -8,8 +8,9 @@ import typer
 
 from kledger.contract.words import HeldStatus
 from producers.cli import reading
+from producers.cli.answer import Answer, listed
 from producers.cli.screen import Rows, plain, short_time, snippet, table, words
-from producers.cli.session import Answer, Session, listed
+from producers.cli.session import Session
 
 HeldId = Annotated[str, typer.Argument(metavar="ID", help="Of the held statement, as kledger memory held shows it.")]
 _ERASED = "(erased with the person it belonged to)"

@@ -8,8 +8,10 @@ import typer
 from rich.console import Group
 
 from producers.cli import reading
+from producers.cli.answer import Answer
+from producers.cli.as_command import KNOWLEDGE, as_caller
 from producers.cli.screen import plain, table
-from producers.cli.session import KNOWLEDGE, Answer, Session, as_caller
+from producers.cli.session import Session
 
 ProjectId = Annotated[str, typer.Argument(help="The project: ledger for the scope project:ledger.")]
 Entity = Annotated[str, typer.Argument(help="A user or an agent, such as agent:lead.")]

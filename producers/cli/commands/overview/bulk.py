@@ -11,9 +11,11 @@ from rich.console import Group
 from kledger.contract.words import BulkAction
 from producers.cli import reading
 from producers.cli.advice import advised
+from producers.cli.answer import Answer
+from producers.cli.as_command import KNOWLEDGE, as_caller
 from producers.cli.commands import sharing
 from producers.cli.screen import counted, facts, plain, short_time, table
-from producers.cli.session import KNOWLEDGE, Answer, Session, as_caller
+from producers.cli.session import Session
 from producers.cli.usage.errors import one_of
 
 if TYPE_CHECKING:

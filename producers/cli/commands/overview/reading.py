@@ -10,8 +10,10 @@ from rich.console import Group
 from kledger.contract.words import MOST_CHANGES, MOST_DAYS, ItemFilter
 from ledger.new_item import helped_and_harmed
 from producers.cli import reading
+from producers.cli.answer import Answer
+from producers.cli.as_command import KNOWLEDGE, NODE, as_caller
 from producers.cli.screen import counted, facts, plain, short_time, snippet, table, words
-from producers.cli.session import KNOWLEDGE, NODE, Answer, Session, as_caller
+from producers.cli.session import Session
 
 if TYPE_CHECKING:
     from rich.table import Table

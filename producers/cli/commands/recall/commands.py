@@ -8,8 +8,10 @@ import typer
 from rich.console import Group
 
 from producers.cli import reading
+from producers.cli.answer import Answer, listed
+from producers.cli.as_command import KNOWLEDGE, as_caller
 from producers.cli.screen import counted, facts, plain, short_time, snippet, table, verbatim, words
-from producers.cli.session import KNOWLEDGE, Answer, Session, as_caller, listed
+from producers.cli.session import Session
 
 if TYPE_CHECKING:
     from kledger.contract.words import RecallLayer

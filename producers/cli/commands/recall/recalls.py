@@ -10,8 +10,10 @@ from rich.text import Text
 
 from kledger.contract.words import RecallKind
 from producers.cli import reading
+from producers.cli.answer import Answer
+from producers.cli.as_command import KNOWLEDGE, as_caller
 from producers.cli.screen import counted, facts, plain, short_time, snippet, table, verbatim
-from producers.cli.session import KNOWLEDGE, Answer, Session, as_caller
+from producers.cli.session import Session
 
 if TYPE_CHECKING:
     from kledger.answers.recalls import RecallFields, RecallList, RecallOfItem, RecallsOfItem, ServedItem
