@@ -11,34 +11,26 @@ import importlib
 import threading
 import time
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Generic
 
 import structlog
 
+from consumers.model_faults import failed, is_about_form, may_repeat, pause_before, text_of
 from consumers.model_metrics import ModelMetrics
 from consumers.model_settings import ModelSettings
 from consumers.structured import FORMS, A, Form, InvalidAnswer, document_in, response_format, schema_instruction
 from kledger.contract.errors import BudgetSpent, LedgerError, ModelFailed, ModelRefused
 from kledger.contract.words import ModelTask
 from ledger.events.usage import Usage
-from ledger.runtime.breaker import stated_pause
 
 if TYPE_CHECKING:
-    from openai import APIStatusError, AsyncOpenAI, OpenAIError
+    from openai import AsyncOpenAI
     from openai.types.chat import ChatCompletion
 
 log = structlog.get_logger(__name__)
 
-FIRST_PAUSE, LONGEST_PAUSE = 0.25, 20.0
-"""Seconds before a retry: exponential backoff, or the endpoint's Retry-After."""
-
-# Statuses of a call that was not processed, and is not billed.
-_NOT_DONE = {409, 429, 500, 503}
-# Timeouts on the way: the call may have been processed, and billed.
-_PERHAPS_DONE = {408, 502, 504}
-_NEVER_SENT = {"ConnectError", "ConnectTimeout"}
 # What is asked while a reader waits: no event has its cost, so this process counts it.
 _UNKEPT: frozenset[ModelTask] = frozenset({"route", "intent", "rewrite", "hyde"})
 
@@ -58,6 +50,18 @@ class Answer(Generic[A]):
 
     value: A
     usage: Usage
+
+
+@dataclass(frozen=True, slots=True)
+class _Call(Generic[A]):
+    """One call of a model, whose answer has the form `answer`; `kept`: an event will have its cost."""
+
+    task: ModelTask
+    model: str
+    answer: type[A]
+    key: str
+    timeout: float
+    kept: bool
 
 
 async def _no_cost() -> float:
@@ -110,11 +114,12 @@ class ChatModel:
         """
         name = self.named(task, model)
         await self._within_budget()
-        usage = Usage(model=name, prompt_version=prompt.version, calls=0)
+        kept = not tried and task not in _UNKEPT
+        call = _Call(task, name, answer, key, timeout or self.settings.timeout, kept)
         began, outcome = time.perf_counter(), "failed"
         try:
             async with self._slots:
-                value, usage = await self._answered(task, prompt, answer, key, usage, timeout, tried)
+                value, usage = await self._answered(call, prompt)
             outcome = "answered"
             return Answer(value, usage)
         except LedgerError as error:
@@ -134,23 +139,15 @@ class ChatModel:
         if self._client is not None:
             await self._client.close()
 
-    async def _answered(
-        self,
-        task: ModelTask,
-        prompt: Prompt,
-        answer: type[A],
-        key: str,
-        usage: Usage,
-        timeout: float | None,
-        tried: bool,
-    ) -> tuple[A, Usage]:
+    async def _answered(self, call: _Call[A], prompt: Prompt) -> tuple[A, Usage]:
+        usage = Usage(model=call.model, prompt_version=prompt.version, calls=0)
         messages = [{"role": "system", "content": prompt.system}, {"role": "user", "content": prompt.text}]
-        for repair in ("", ":repair"):
-            completion = await self._completed(task, messages, answer, key + repair, usage, timeout)
-            usage = self._billed(task, usage, completion, kept=not tried and task not in _UNKEPT)
-            text = _text_of(completion, usage)
+        for key in (call.key, f"{call.key}:repair"):
+            completion = await self._completed(replace(call, key=key), messages, usage)
+            usage = self._billed(call, usage, completion)
+            text = text_of(completion, usage)
             try:
-                return document_in(text, answer), usage
+                return document_in(text, call.answer), usage
             except InvalidAnswer as error:
                 fault = str(error)
             messages += [
@@ -158,66 +155,48 @@ class ChatModel:
                 {"role": "user", "content": f"This does not fit the form asked for: {fault}. Answer again, in form."},
             ]
         raise ModelFailed(
-            f"{usage.model} did not answer in the form asked for, not when asked again either: choose another model",
+            f"{call.model} did not answer in the form asked for, not when asked again either: choose another model",
             usage=usage.model_dump(),
         )
 
-    async def _completed(
-        self,
-        task: ModelTask,
-        messages: list[dict[str, str]],
-        answer: type[A],
-        key: str,
-        usage: Usage,
-        timeout: float | None,
-    ) -> ChatCompletion:
+    async def _completed(self, call: _Call[A], messages: list[dict[str, str]], usage: Usage) -> ChatCompletion:
         """One completion, in the strictest form that the endpoint supports for this model."""
         import openai
 
         while True:
-            at = self._forms.get(usage.model, 0)
+            at = self._forms.get(call.model, 0)
             form = FORMS[at]
+            in_form = call if at == 0 else replace(call, key=f"{call.key}:{form}")
             try:
-                return await self._sent(
-                    task, messages, answer, form, key if at == 0 else f"{key}:{form}", usage, timeout
-                )
+                return await self._sent(in_form, messages, form, usage)
             except openai.BadRequestError as error:
-                if form == "text" or not _is_about_form(error):
-                    raise _failed(usage, error) from None
-            self._forms[usage.model] = max(at + 1, self._forms.get(usage.model, 0))
+                if form == "text" or not is_about_form(error):
+                    raise failed(usage, error) from None
+            self._forms[call.model] = max(at + 1, self._forms.get(call.model, 0))
 
-    async def _sent(
-        self,
-        task: ModelTask,
-        messages: list[dict[str, str]],
-        answer: type[A],
-        form: Form,
-        key: str,
-        usage: Usage,
-        timeout: float | None,
-    ) -> ChatCompletion:
+    async def _sent(self, call: _Call[A], messages: list[dict[str, str]], form: Form, usage: Usage) -> ChatCompletion:
         import openai
 
         first, *rest = messages
-        sent: Any = [{**first, "content": first["content"] + schema_instruction(form, answer)}, *rest]
-        wanted: Any = response_format(form, answer)
+        sent: Any = [{**first, "content": first["content"] + schema_instruction(form, call.answer)}, *rest]
+        wanted: Any = response_format(form, call.answer)
         for attempt in range(self.settings.retries + 1):
             try:
                 return await self._connected().chat.completions.create(
-                    model=usage.model,
+                    model=call.model,
                     messages=sent,
                     response_format=openai.omit if wanted is None else wanted,
-                    timeout=timeout or self.settings.timeout,
-                    extra_headers={"Idempotency-Key": key},
+                    timeout=call.timeout,
+                    extra_headers={"Idempotency-Key": call.key},
                 )
             except openai.BadRequestError:
                 raise
             except openai.OpenAIError as error:
-                if attempt == self.settings.retries or not self._may_repeat(error):
-                    raise _failed(usage, error) from None
-                pause = _pause(error, attempt)
-            self.metrics.retries.labels(task).inc()
-            log.info("a model is asked again", task=task, model=usage.model, attempt=attempt + 2, pause=pause)
+                if attempt == self.settings.retries or not may_repeat(error, idempotent=self.idempotent):
+                    raise failed(usage, error) from None
+                pause = pause_before(error, attempt)
+            self.metrics.retries.labels(call.task).inc()
+            log.info("a model is asked again", task=call.task, model=call.model, attempt=attempt + 2, pause=pause)
             await asyncio.sleep(pause)
         raise AssertionError("the last attempt returns or raises")
 
@@ -231,30 +210,20 @@ class ChatModel:
             )
         return self._client
 
-    def _may_repeat(self, error: OpenAIError) -> bool:
-        """Whether the call can be repeated without being billed twice."""
-        import openai
-
-        if isinstance(error, openai.APIStatusError):
-            return error.status_code in _NOT_DONE or (self.idempotent and error.status_code in _PERHAPS_DONE)
-        if isinstance(error, openai.APIConnectionError):
-            return self.idempotent or type(error.__cause__).__name__ in _NEVER_SENT
-        return False
-
-    def _billed(self, task: ModelTask, before: Usage, completion: ChatCompletion, *, kept: bool) -> Usage:
-        """Count a completion's usage in the metrics, and add it to the usage so far; `kept` where an event will."""
+    def _billed(self, call: _Call[A], before: Usage, completion: ChatCompletion) -> Usage:
+        """Count a completion's usage in the metrics, and add it to the usage so far."""
         usage = completion.usage
         tokens_in, tokens_out = (usage.prompt_tokens, usage.completion_tokens) if usage else (0, 0)
-        price = self.settings.prices.get(before.model)
+        price = self.settings.prices.get(call.model)
         cost = None if price is None else (tokens_in * price.input + tokens_out * price.output) / 1e6
-        label = before.model if before.model in self.settings.named() else "other"
-        self.metrics.tokens.labels(task, label, "input").inc(tokens_in)
-        self.metrics.tokens.labels(task, label, "output").inc(tokens_out)
+        label = call.model if call.model in self.settings.named() else "other"
+        self.metrics.tokens.labels(call.task, label, "input").inc(tokens_in)
+        self.metrics.tokens.labels(call.task, label, "output").inc(tokens_out)
         if cost is not None:
-            self.metrics.cost.labels(task, label).inc(cost)
-            self._today()["kept" if kept else "unkept"] += cost
+            self.metrics.cost.labels(call.task, label).inc(cost)
+            self._today()["kept" if call.kept else "unkept"] += cost
         return Usage(
-            model=before.model,
+            model=call.model,
             prompt_version=before.prompt_version,
             input_tokens=before.input_tokens + tokens_in,
             output_tokens=before.output_tokens + tokens_out,
@@ -281,46 +250,3 @@ class ChatModel:
                 "UTC, or raise KLEDGER_MODEL_BUDGET_USD",
                 retry_after=int((tomorrow - now).total_seconds()) + 1,
             )
-
-
-def _text_of(completion: ChatCompletion, usage: Usage) -> str:
-    """The text of the model's answer. Raises ModelRefused, ModelFailed for an answer that was cut off."""
-    if not completion.choices:
-        raise ModelFailed(f"{usage.model} answered with no choices: try again", usage=usage.model_dump())
-    choice = completion.choices[0]
-    if choice.message.refusal or choice.finish_reason == "content_filter":
-        raise ModelRefused(f"{usage.model} declined to answer: change what it is asked", usage=usage.model_dump())
-    if choice.finish_reason == "length":
-        raise ModelFailed(
-            f"the answer of {usage.model} was cut off at its length limit: ask for less", usage=usage.model_dump()
-        )
-    return choice.message.content or ""
-
-
-def _is_about_form(error: APIStatusError) -> bool:
-    return any(word in str(error.body) for word in ("response_format", "json_schema", "json_object"))
-
-
-def _failed(usage: Usage, error: OpenAIError) -> ModelFailed:
-    """The error without the endpoint's message, which often repeats keys and prompts."""
-    import openai
-
-    if isinstance(error, openai.APIStatusError):
-        code = f" ({error.code})" if error.code else ""
-        what = f"answered with status {error.status_code}{code}"
-    elif isinstance(error, openai.APITimeoutError):
-        what = "did not answer in time"
-    else:
-        what = f"could not be asked ({type(error.__cause__ or error).__name__})"
-    return ModelFailed(
-        f"{usage.model} {what}: check KLEDGER_MODEL_URL, the key and the model's name, or try again later",
-        usage=usage.model_dump() if usage.calls else None,
-    )
-
-
-def _pause(error: OpenAIError, attempt: int) -> float:
-    import openai
-
-    stated = error.response.headers.get("retry-after") if isinstance(error, openai.APIStatusError) else None
-    wanted = stated_pause(stated)
-    return min(FIRST_PAUSE * 2**attempt if wanted is None else wanted, LONGEST_PAUSE)

@@ -11,7 +11,7 @@ from prometheus_client import generate_latest
 from pydantic import BaseModel, ConfigDict, SecretStr
 from structlog.testing import capture_logs
 
-from consumers import model as model_file
+from consumers import model_faults
 from consumers.model import Answer, ChatModel, Prompt
 from consumers.model_settings import ModelSettings, Price, model_settings_from_environment
 from kledger.contract.errors import BudgetSpent, InvalidPayload, LedgerError, ModelFailed, ModelRefused, NotAvailable
@@ -36,7 +36,7 @@ BLUE = {"name": "blue", "bright": False}
 
 @pytest.fixture
 def endpoint(monkeypatch: pytest.MonkeyPatch) -> Iterator[EmbeddingEndpoint]:
-    monkeypatch.setattr(model_file, "FIRST_PAUSE", 0.01)
+    monkeypatch.setattr(model_faults, "FIRST_PAUSE", 0.01)
     with embedding_endpoint() as running:
         running.chat.says(BLUE)
         yield running

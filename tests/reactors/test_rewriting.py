@@ -12,7 +12,7 @@ import pytest
 from prometheus_client import CollectorRegistry, generate_latest
 from pydantic import SecretStr
 
-from consumers import model as model_file
+from consumers import model_faults
 from consumers.model import ChatModel
 from consumers.model_settings import ModelSettings, Price
 from consumers.recall import rewriting as rewriting_file
@@ -31,7 +31,7 @@ TEXT = "怎么修登录的 bug：登录失败时先清除会话，再检查令�
 
 @pytest.fixture
 def endpoint(monkeypatch: pytest.MonkeyPatch) -> Iterator[EmbeddingEndpoint]:
-    monkeypatch.setattr(model_file, "FIRST_PAUSE", 0.01)
+    monkeypatch.setattr(model_faults, "FIRST_PAUSE", 0.01)
     with embedding_endpoint() as running:
         running.chat.says({"queries": GOOD}, to="in other words")
         running.chat.says({"text": TEXT}, to="is only compared")
