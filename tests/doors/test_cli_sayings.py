@@ -243,21 +243,25 @@ def test_a_mistyped_command_is_told_all_that_is_missing_and_what_to_write(typed:
 
 
 def test_each_command_that_another_name_stands_for_is_there_and_the_name_is_none() -> None:
-    root = CommandsOfFiles(name="kledger")
+    root: Any = CommandsOfFiles(name="kledger")
     for group, names in other_names.COMMANDS.items():
-        at: Any = root.commands[group] if group else root
-        within = at.commands
+        within = root.commands[group].commands if group else root.commands
         for name, said in names.items():
             assert name not in within, (group, name)
-            for command in re.findall(r"kledger ((?:[a-z-]+ ?)+)", said):
-                at = root
-                for word in command.split():
-                    if not hasattr(at, "commands") or (at is not root and word not in at.commands):
-                        break  # the sentence goes on
-                    at = at.commands[word]
-                assert at is not root, (name, said)
+            for words in re.findall(r"kledger ((?:[a-z-]+ ?)+)", said):
+                assert command_named(root, words.split()) is not root, (name, said)
     own = {option for command in COMMANDS.values() for each in command.params for option in each.opts}
     assert {option for options in other_names.OPTIONS.values() for option in options} <= own
+
+
+def command_named(root: Any, words: list[str]) -> Any:
+    """The command that the words begin with; then the sentence goes on. Raises KeyError where the first is none."""
+    at = root
+    for word in words:
+        if not hasattr(at, "commands") or (at is not root and word not in at.commands):
+            return at
+        at = at.commands[word]
+    return at
 
 
 def test_what_nothing_takes_back_is_suggested_for_a_slip_of_it_alone() -> None:

@@ -31,16 +31,21 @@ def node() -> Iterator[ScriptedNode]:
 
 def arguments_of(*kinds: str) -> list[Any]:
     """Every argument of every endpoint whose hint names one of these kinds."""
-    found = []
+    return [
+        pytest.param(family, name, argument, id=f"{family.__name__}.{name}.{argument}")
+        for family, name, argument, hint in every_argument()
+        if kinds_of(hint) & {*kinds}
+    ]
+
+
+def every_argument() -> Iterator[tuple[type, str, str, Any]]:
+    """Each argument of each endpoint, with its hint: (family, name, argument, hint)."""
     for family in FAMILIES:
         for name in dir(family):
             endpoint = getattr(family, name)
             if isinstance(endpoint, Endpoint):
-                hints = hints_of_arguments(endpoint.function)
-                for argument, hint in hints.items():
-                    if any(kind in kinds_of(hint) for kind in kinds):
-                        found.append(pytest.param(family, name, argument, id=f"{family.__name__}.{name}.{argument}"))
-    return found
+                for argument, hint in hints_of_arguments(endpoint.function).items():
+                    yield family, name, argument, hint
 
 
 def kinds_of(hint: Any) -> set[str]:
@@ -52,18 +57,25 @@ def call(client: Any, family: type, name: str, argument: str, value: Any) -> Any
     """The endpoint with this one argument, and something harmless for the others that it needs."""
     function = getattr(family, name).function
     parameters = list(inspect.signature(function).parameters.values())[1:]
-    needed: dict[str, Any] = {each.name: "x" for each in parameters if each.default is inspect.Parameter.empty}
+    needed = [each.name for each in parameters if each.default is inspect.Parameter.empty]
     hints = hints_of_arguments(function)
-    for each in needed:
-        if each != argument and (kinds := kinds_of(hints[each])):
-            of_objects = any({"dict", "Mapping"} & kinds_of(part) for part in get_args(hints[each]))
-            listed: list[Any] = [{}] if of_objects else ["x"]
-            needed[each] = listed if {"list", "Sequence", "Iterable"} & kinds else needed[each]
-            needed[each] = {} if {"dict", "Mapping"} & kinds and not isinstance(needed[each], list) else needed[each]
-            needed[each] = get_args(hints[each])[0] if get_origin(hints[each]) is Literal else needed[each]
-            needed[each] = 1 if {"int", "float"} & kinds else needed[each]
-    stated = needed | {argument: value}
+    stated = {each: harmless(hints[each]) for each in needed if each != argument} | {argument: value}
     return getattr(FAMILIES[family](client), name)(**stated)
+
+
+def harmless(hint: Any) -> Any:
+    """A value that a hint allows."""
+    kinds = kinds_of(hint)
+    if {"int", "float"} & kinds:
+        return 1
+    if get_origin(hint) is Literal:
+        return get_args(hint)[0]
+    if {"list", "Sequence", "Iterable"} & kinds:
+        of_objects = any({"dict", "Mapping"} & kinds_of(part) for part in get_args(hint))
+        return [{}] if of_objects else ["x"]
+    if {"dict", "Mapping"} & kinds:
+        return {}
+    return "x"
 
 
 @pytest.mark.parametrize(("family", "name", "argument"), arguments_of("list", "Sequence", "Iterable"))
@@ -173,12 +185,9 @@ async def test_what_is_no_text_in_a_list_is_refused_with_its_place(
 
 
 def test_every_argument_of_every_endpoint_has_a_check() -> None:
-    for family in FAMILIES:
-        for name in dir(family):
-            if isinstance(endpoint := getattr(family, name), Endpoint):
-                for argument, hint in hints_of_arguments(endpoint.function).items():
-                    if argument != "wire" and not kinds_of(hint) & {"Callable"}:
-                        assert arguments._rule(hint, "") is not None, (name, argument, hint)
+    for _, name, argument, hint in every_argument():
+        if argument != "wire" and not kinds_of(hint) & {"Callable"}:
+            assert arguments._rule(hint, "") is not None, (name, argument, hint)
 
 
 def test_messages_where_a_text_is_meant_are_told_which_argument_takes_them(node: ScriptedNode) -> None:

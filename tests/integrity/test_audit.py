@@ -108,8 +108,23 @@ def test_any_damage_is_found_with_leaves_or_without(
     loop: LoopThread, original: tuple[list[StoredEvent], NotaryFiles], kind: str, data: st.DataObject, leaves: bool
 ) -> None:
     events, files = original
-    log: Log = [*events]
     at = data.draw(st.integers(0, COUNT - 1), "at")
+    log = damaged(events, kind, at, data)
+    with copy_of(files) as kept:
+        if not leaves:
+            kept.leaves.path.unlink()
+        report = loop.run(found_in(log, kept))
+    assert not report.intact
+    assert report.intact_up_to <= at
+    if not leaves:
+        assert report.intact_up_to >= min(at, *(p for p, _ in report.damaged())) - 1 - EVERY
+    elif kind in ("byte", "time", "subject"):
+        assert told(report) == [("changed", at + 1, at + 1)]
+
+
+def damaged(events: list[StoredEvent], kind: str, at: int, data: st.DataObject) -> Log:
+    """The log with one damage of this kind."""
+    log: Log = [*events]
     one = events[at]
     if kind == "byte":
         where, bit = data.draw(st.integers(0, len(one.body) - 1)), 1 << data.draw(st.integers(0, 7))
@@ -127,18 +142,7 @@ def test_any_damage_is_found_with_leaves_or_without(
         log[at], log[other] = log[other], log[at]
     else:
         del log[at:]
-    with copy_of(files) as kept:
-        if not leaves:
-            kept.leaves.path.unlink()
-        report = loop.run(found_in(log, kept))
-    assert not report.intact
-    if leaves:
-        assert report.intact_up_to <= at
-        if kind in ("byte", "time", "subject"):
-            assert told(report) == [("changed", at + 1, at + 1)]
-    else:
-        assert report.intact_up_to <= at
-        assert report.intact_up_to >= min(at, *(p for p, _ in report.damaged())) - 1 - EVERY
+    return log
 
 
 async def test_without_leaves_only_the_stretch_between_two_checkpoints_is_named(
