@@ -18,7 +18,6 @@ from typing import Any, NamedTuple
 
 from kledger import DEFAULT_URL
 from kledger.client.arguments import require_number, require_seconds, require_text
-from kledger.client.json_body import encoded
 from kledger.client.refusals import error_of_body
 from kledger.client.transport.exchange import (
     ConnectionBroken,
@@ -31,7 +30,8 @@ from kledger.client.transport.exchange import (
     Request,
     Transport,
 )
-from kledger.client.unreachable import is_refused, no_address, to_start, wrong_address
+from kledger.client.transport.json_body import encoded
+from kledger.client.transport.unreachable import is_refused, no_address, to_start, wrong_address
 from kledger.contract.addresses import is_http_address
 from kledger.contract.errors import (
     BrokerUnavailable,
