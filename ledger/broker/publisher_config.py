@@ -8,7 +8,7 @@ the answers to that, and has no other permission. The ledger's four users are th
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -24,6 +24,7 @@ from ledger.runtime.whole_file import check_directory_place
 from ledger.wire.subjects import ROOT, encode_token
 
 CONFIG, CREDENTIALS, _STORE = "nats-server.conf", "credentials.json", "jetstream"
+DEFAULT_LISTEN = "127.0.0.1:4222"
 _OURS = {CONFIG, CREDENTIALS, _STORE, f"{CREDENTIALS}.draft", f"{CONFIG}.draft"}
 
 
@@ -65,11 +66,12 @@ class Publisher:
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """The written files, and all publishers."""
+    """The written files, all publishers, and where the server listens."""
 
     config: Path
     credentials: Path
     publishers: tuple[Publisher, ...]
+    listen: str
 
 
 _KEPT: TypeAdapter[dict[str, dict[str, str]]] = TypeAdapter(dict[str, dict[str, str]])
@@ -81,16 +83,20 @@ def write_nats_config(
     remove: Iterable[str] = (),
     *,
     org: str = DEFAULT_ORG,
-    listen: str = "127.0.0.1:4222",
+    listen: str | None = None,
 ) -> Written:
     """Write or update the configuration in `directory` and the passwords beside it (0600).
 
-    Existing passwords are kept, so that it can be loaded into a running server
-    (`nats-server --signal reload=PID`). Raises IllegalScope for an illegal actor, BrokerMisconfigured when existing
-    files cannot be read or a publisher to remove does not exist, InvalidPayload when `directory`
-    cannot be created or has other files. Then nothing is changed.
+    Existing passwords are kept, and all other settings of an existing configuration, so that it can be loaded into a
+    running server (`nats-server --signal reload=PID`), which refuses a whole configuration for another port. Raises
+    IllegalScope for an illegal actor, BrokerMisconfigured when existing files cannot be read or a publisher to remove
+    does not exist, InvalidPayload when `directory` cannot be created or has other files, or `listen` is no address.
+    Then nothing is changed.
     """
     _check_ours(directory)
+    if listen is not None:
+        _check_listen(listen)
+    before = _before(directory / CONFIG)
     passwords, publishers = _kept(directory / CREDENTIALS)
     for actor in add:
         if actor == OPERATOR:
@@ -118,9 +124,17 @@ def write_nats_config(
         "inboxes": {name: one.inbox for name, one in sorted(publishers.items())},
     }
     write_private(directory / CREDENTIALS, orjson.dumps(kept, option=orjson.OPT_INDENT_2))
-    config = _config(listen, directory.absolute() / _STORE, passwords, publishers.values())
+    users = [*account_users(passwords), *(one.as_user() for one in publishers.values())]
+    config = {
+        "listen": DEFAULT_LISTEN,
+        "max_payload": MAX_PAYLOAD_BYTES,
+        "jetstream": jetstream_settings(directory.absolute() / _STORE),
+        **before,
+        **({"listen": listen} if listen else {}),
+        "accounts": {**before.get("accounts", {}), "LEDGER": {"jetstream": "enabled", "users": users}},
+    }
     write_private(directory / CONFIG, orjson.dumps(config, option=orjson.OPT_INDENT_2))
-    return Written(directory / CONFIG, directory / CREDENTIALS, tuple(publishers.values()))
+    return Written(directory / CONFIG, directory / CREDENTIALS, tuple(publishers.values()), str(config["listen"]))
 
 
 def _check_ours(directory: Path) -> None:
@@ -160,16 +174,26 @@ def _kept(path: Path) -> tuple[dict[Role, str], dict[str, Publisher]]:
     return passwords, publishers
 
 
-def _config(listen: str, store: Path, passwords: Mapping[Role, str], publishers: Iterable[Publisher]) -> JsonObject:
-    """The configuration as nats-server reads it (JSON is legal in its format)."""
-    return {
-        "listen": listen,
-        "max_payload": MAX_PAYLOAD_BYTES,
-        "jetstream": jetstream_settings(store),
-        "accounts": {
-            "LEDGER": {
-                "jetstream": "enabled",
-                "users": [*account_users(passwords), *(one.as_user() for one in publishers)],
-            }
-        },
-    }
+def _before(path: Path) -> JsonObject:
+    """The settings of an existing configuration, as nats-server reads them (JSON is legal in its format)."""
+    if not path.exists():
+        return {}
+    try:
+        before = orjson.loads(path.read_bytes())
+        if not (isinstance(before, dict) and isinstance(before.get("accounts", {}), dict)):
+            raise ValueError
+    except (OSError, ValueError) as error:
+        raise BrokerMisconfigured(
+            f"{path} is no longer the JSON that was written there, so it cannot be kept and changed: write your own "
+            "settings into it as JSON, or remove it to have it made anew with the same passwords"
+        ) from error
+    return before
+
+
+def _check_listen(listen: str) -> None:
+    host, _, port = listen.rpartition(":")
+    if not (host and port.isascii() and port.isdigit() and 0 < int(port) < 65536):
+        raise InvalidPayload(
+            f"{listen[:100]!r} is not HOST:PORT: write for example {DEFAULT_LISTEN}",
+            errors=[{"field": "listen", "reason": "is no address to listen on"}],
+        )

@@ -257,8 +257,7 @@ async def test_open_batches_of_a_publisher_that_never_commits_stop_nobodys_write
 
 
 async def test_who_is_removed_is_cut_off_by_a_reload_and_the_others_go_on(yard: Yard, ledger: LedgerClient) -> None:
-    listen = yard.url.removeprefix("nats://")
-    write_nats_config(yard.directory, ["agent:leaver"], listen=listen)
+    write_nats_config(yard.directory, ["agent:leaver"])
     yard.server.send_signal(signal.SIGHUP)
     kept = json.loads(yard.written.credentials.read_bytes())["publishers"]
     assert kept["user:bob"] == yard.publisher(BOB).password
@@ -277,7 +276,7 @@ async def test_who_is_removed_is_cut_off_by_a_reload_and_the_others_go_on(yard: 
     )
     body = text(good("l", actor="agent:leaver", data=data("t", owner="agent:leaver", scopes=["public"])))
     await client.jetstream().publish(subject("l", actor="agent.leaver"), body)
-    write_nats_config(yard.directory, remove=["agent:leaver"], listen=listen)
+    write_nats_config(yard.directory, remove=["agent:leaver"])
     yard.server.send_signal(signal.SIGHUP)
     async with asyncio.timeout(PATIENCE):
         await gone.event.wait()

@@ -95,6 +95,15 @@ def test_a_wrong_setting_is_refused_in_a_sentence_that_names_it(tmp_path: Path, 
     assert variable[:13] in told  # groups of settings are named by what their names have in common
 
 
+def test_credentials_of_a_broker_that_nobody_names_start_no_broker_of_the_nodes_own(tmp_path: Path) -> None:
+    environment = {**ENVIRONMENT, "KLEDGER_NATS_CREDENTIALS": str(tmp_path / "credentials.json")}
+    ran = started.kledger(*up(tmp_path / "data"), environment=environment)
+    assert ran.returncode == 1
+    assert "KLEDGER_NATS_CREDENTIALS" in ran.stderr
+    assert "give --nats URL" in ran.stderr
+    assert not (tmp_path / "data").exists()
+
+
 @pytest.mark.parametrize("file", ["node.lock", "broker/lock", "broker/port.draft", "broker/nats-server.log"])
 def test_a_file_that_cannot_be_used_is_named_in_a_sentence(tmp_path: Path, file: str) -> None:
     data = tmp_path / "data"

@@ -23,12 +23,17 @@ def nats_config(
     ] = None,
     remove: Annotated[list[str] | None, typer.Option(metavar="KIND:ID", help="Who may no longer publish.")] = None,
     org: Annotated[str, typer.Option(help="The tenant that these publish to.")] = "default",
-    listen: Annotated[str, typer.Option(metavar="HOST:PORT", help="Where the server listens.")] = "127.0.0.1:4222",
+    listen: Annotated[
+        str | None,
+        typer.Option(
+            metavar="HOST:PORT", help="Where the server listens.", show_default="as before, at first 127.0.0.1:4222"
+        ),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Write a nats-server configuration in which every publisher can speak as itself alone.
 
-    Again with the same DIR it adds publishers and keeps the passwords that are there.
+    Again with the same DIR it adds publishers, and keeps the passwords and all other settings that are there.
 
     Example: kledger nats-config ./broker --publisher agent:scribe --publisher user:ada
     """
@@ -50,7 +55,9 @@ def nats_config(
             ],
         }
         files = facts(("configuration", document["config"]), ("passwords", document["credentials"]))
-        node = f"KLEDGER_NATS_CREDENTIALS={shlex.quote(document['credentials'])} kledger up --nats nats://{listen}"
+        node = (
+            f"KLEDGER_NATS_CREDENTIALS={shlex.quote(document['credentials'])} kledger up --nats nats://{written.listen}"
+        )
         steps = (
             ("Start it:", f"nats-server -c {shlex.quote(document['config'])}"),
             ("After a change:", "nats-server --signal reload=PID"),

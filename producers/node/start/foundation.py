@@ -14,6 +14,7 @@ from contextlib import AsyncExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from kledger.contract.errors import NodeMisconfigured
 from kledger.contract.words import NodeRole
 from ledger.broker.access import BrokerAccess
 from ledger.broker.publisher_config import access_with
@@ -41,6 +42,8 @@ from producers.node.start.stopped import go_on, unless
 from projections.engine.view import Instance
 from projections.live.view_file import LiveFiles
 from projections.vectors.client import spare_process
+
+_CREDENTIALS = "KLEDGER_NATS_CREDENTIALS"
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +93,11 @@ async def begin(settings: NodeSettings, stack: AsyncExitStack, ending: Callable[
     """
     host, port = host_and_port(settings.http)
     environment = NodeEnvironment()
+    if settings.nats is None and (credentials := os.environ.get(_CREDENTIALS)):
+        raise NodeMisconfigured(
+            f"{_CREDENTIALS} names {credentials}, and nothing names the broker that it is for: give --nats URL, or "
+            "unset it for a broker that the node starts itself"
+        )
     stack.enter_context(private_files())
     stack.enter_context(_only_node_on(settings.data))
     tokens = tokens_for(settings.data, host)
@@ -147,7 +155,7 @@ async def _broker(
 ) -> tuple[BrokerAccess, EmbeddedServer | None]:
     """Access to the broker, and the node's own broker, where it has one."""
     if settings.nats is not None:
-        credentials = os.environ.get("KLEDGER_NATS_CREDENTIALS")
+        credentials = os.environ.get(_CREDENTIALS)
         access = access_with(settings.nats, Path(credentials)) if credentials else BrokerAccess.from_url(settings.nats)
         return access, None
     server = EmbeddedServer(settings.data / "broker")
