@@ -7,9 +7,11 @@ needs the optional extra `otel`.
 
 from __future__ import annotations
 
+import logging
 import os
 import shlex
 import sys
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
@@ -17,6 +19,7 @@ import structlog
 
 from ledger.event import StoredEvent
 from ledger.runtime import tracing
+from ledger.runtime.log_once import SELDOM
 from producers.operations.publish import Tally
 
 log = structlog.get_logger(__name__)
@@ -60,11 +63,32 @@ def traced(version: str) -> Iterator[bool]:
     provider = TracerProvider(resource=Resource.create(attributes), shutdown_on_exit=False)
     provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))
     tracing.begin(provider.get_tracer("kledger", version))
+    with _told_seldom(OTLPSpanExporter.__module__):
+        try:
+            yield True
+        finally:
+            tracing.begin(None)
+            provider.shutdown()
+
+
+@contextmanager
+def _told_seldom(logger_name: str) -> Iterator[None]:
+    """Each line of this logger once a minute: of a collector that is gone the library says five with every batch."""
+    told: dict[tuple[str, int], float] = {}
+
+    def is_due(record: logging.LogRecord) -> bool:
+        line, now = (record.pathname, record.lineno), time.monotonic()
+        if now - told.get(line, -SELDOM) < SELDOM:
+            return False
+        told[line] = now
+        return True
+
+    logger = logging.getLogger(logger_name)
+    logger.addFilter(is_due)
     try:
-        yield True
+        yield
     finally:
-        tracing.begin(None)
-        provider.shutdown()
+        logger.removeFilter(is_due)
 
 
 def of_folding(tally: Tally) -> Callable[[Sequence[StoredEvent], float], None]:

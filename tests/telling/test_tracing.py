@@ -4,12 +4,14 @@ where there is none."""
 from __future__ import annotations
 
 import json
+import logging
 import shlex
 import sys
 import threading
 import time
 import timeit
 import tomllib
+from collections import Counter
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -207,6 +209,20 @@ def test_a_node_that_cannot_send_says_how_and_runs_without() -> None:
             assert is_traced is False
             assert not tracing.under_way()
     assert f"{shlex.quote(sys.executable)} -m pip install '.[otel]'" in logs[0]["event"]
+
+
+def test_a_collector_that_is_gone_is_told_once_a_minute_and_not_with_every_batch(
+    collector: Collector, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    collector.close()
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", collector.url)
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_TIMEOUT", "0.5")  # seconds for all tries of one batch
+    monkeypatch.setenv("OTEL_BSP_MAX_EXPORT_BATCH_SIZE", "1")
+    with caplog.at_level(logging.WARNING), traced("1"):
+        for _ in range(4):
+            tracing.folded("duckdb", events(1), 0.01)
+    lines = Counter((record.pathname, record.lineno) for record in caplog.records)
+    assert set(lines.values()) == {1}, lines
 
 
 def test_what_sends_traces_is_in_the_python_that_make_setup_makes() -> None:
