@@ -92,29 +92,33 @@ class StatementGuard:
 
     def _refusal_in(self, tree: dict[str, Any]) -> str | None:
         for node in nodes_of(tree):
-            kind = node.get("type")
-            if "cte_map" in node and kind not in _QUERY_NODES:
-                return _refuse(f"a {kind} is no SELECT")
-            if kind == "TABLE_FUNCTION":
-                name = _name_in(node.get("function"), "function_name")
-                if name not in self.table_functions:
-                    return _refuse(f"reading FROM {name}() is not admitted")
-                # Its arguments are checked like every other node; its own name is not that of a scalar function.
-                node["function"] = {**node["function"], "function_name": None}
-            elif kind == "BASE_TABLE":
-                name = _name_in(node, "table_name")
-                if name in self.refused_relations:
-                    return _refuse(f"the view {name} is not admitted")
-                if _FILE_MARKS.intersection(name):
-                    return _refuse(f"{name} looks like a file, not like a table of the view")
-            elif kind == "SHOW_REF" and _name_in(node, "table_name").strip('"') in self.refused_relations:
-                return _refuse(f"the view {_name_in(node, 'table_name')} is not admitted")
-            if node.get("function_name") is not None:
-                name = _name_in(node, "function_name")
-                if name not in self.functions:
-                    return _refuse(f"the function {name}() is not admitted")
+            if (fault := self._fault_of(node)) is not None:
+                return _refuse(fault)
         grows = growth_refusal(tree)
         return _refuse(grows) if grows is not None else None
+
+    def _fault_of(self, node: dict[str, Any]) -> str | None:
+        """What is not admitted of one node of the syntax tree; None where it is."""
+        kind = node.get("type")
+        if "cte_map" in node and kind not in _QUERY_NODES:
+            return f"a {kind} is no SELECT"
+        if kind == "TABLE_FUNCTION":
+            name = _name_in(node.get("function"), "function_name")
+            if name not in self.table_functions:
+                return f"reading FROM {name}() is not admitted"
+            # Its arguments are checked like every other node; its own name is not that of a scalar function.
+            node["function"] = {**node["function"], "function_name": None}
+        if kind == "BASE_TABLE":
+            name = _name_in(node, "table_name")
+            if name in self.refused_relations:
+                return f"the view {name} is not admitted"
+            if _FILE_MARKS.intersection(name):
+                return f"{name} looks like a file, not like a table of the view"
+        if kind == "SHOW_REF" and (name := _name_in(node, "table_name")).strip('"') in self.refused_relations:
+            return f"the view {name} is not admitted"
+        if node.get("function_name") is not None and (name := _name_in(node, "function_name")) not in self.functions:
+            return f"the function {name}() is not admitted"
+        return None
 
 
 def build_guard(connection: duckdb.DuckDBPyConnection) -> StatementGuard:
