@@ -139,7 +139,10 @@ def test_a_revert_restores_the_earlier_version_exactly_in_views_and_vectors(
 
     assert ana.revert_evolution(evolution)["status"] == "reverted"
     assert as_stated() == before
-    assert as_searched() == found
+    # Its freshness goes by the clock: on a slow machine the last digit is another one by now.
+    for (one, relevance), (was, relevance_then) in zip(as_searched(), found, strict=True):
+        assert one == was
+        assert relevance == pytest.approx(relevance_then, abs=1e-5)
     assert settled(ana, evolution, "reverted")["item_id"] == item
     with pytest.raises(IllegalState):
         ana.revert_evolution(evolution)
