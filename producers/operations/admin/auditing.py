@@ -47,8 +47,10 @@ def read_key(path: Path) -> VerifyingKey:
     """A public key from a file. Raises InvalidPayload."""
     try:
         return VerifyingKey.from_text(path.read_text("ascii"))
-    except (OSError, ValueError) as error:
-        raise InvalidPayload(f"the public key {path} cannot be read: {error}", errors=[]) from error
+    except (OSError, ValueError, InvalidPayload) as error:
+        raise InvalidPayload(
+            f"the public key {path} cannot be read: {error}; kledger key show tells the node's", errors=[]
+        ) from error
 
 
 @asynccontextmanager
