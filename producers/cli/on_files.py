@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -37,3 +38,21 @@ def require_node(data: Path, more: str = "") -> None:
             f"{what} {data}: name the node's data directory, which kledger up tells, with --data{more}",
             errors=[{"field": "data", "reason": "is no data directory of a node"}],
         )
+
+
+@contextmanager
+def warnings_on_stderr() -> Iterator[None]:
+    """Log to stderr, warnings alone: stdout holds the answer, and what a broker that is started here says is noise."""
+    import logging
+
+    import structlog
+
+    before = structlog.get_config()
+    structlog.configure(
+        wrapper_class=structlog.make_filtering_bound_logger(logging.WARNING),
+        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+    )
+    try:
+        yield
+    finally:
+        structlog.configure(**before)

@@ -58,6 +58,7 @@ def prove_and_rebuild(ledger: LedgerClient, folder: Path) -> dict[str, Any]:
 def kledger(*arguments: str | Path) -> tuple[int, dict[str, Any]]:
     """What a command answers with --json, and its exit code."""
     ran = CliRunner().invoke(app, [*map(str, arguments), "--json"])
+    assert not [level for level in ("[info", "[debug") if level in ran.stderr], "the lines of a log are no answer"
     return ran.exit_code, json.loads(ran.stdout)
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import sys
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Any, NoReturn
@@ -19,7 +17,7 @@ from producers.cli.as_command import AUDIT, as_operator, files_named
 from producers.cli.certificates import read_document
 from producers.cli.commands.admin import run_job
 from producers.cli.commands.backup.repairing import repair
-from producers.cli.on_files import require_node
+from producers.cli.on_files import require_node, warnings_on_stderr
 from producers.cli.progress import bar
 from producers.cli.result_files import Force, check_file, is_stdout, put
 from producers.cli.screen import counted, facts, plain, short_time, table, words
@@ -257,8 +255,7 @@ def _audit_files(data: Path, nats: str | None, checkpoints: list[Path], key: Pat
 
     if not data.is_dir():
         require_node(data)
-    # Stdout holds the answer alone; a broker that is started here logs to stderr.
-    with bar("audit", None) as shown, contextlib.redirect_stdout(sys.stderr):
+    with bar("audit", None) as shown, warnings_on_stderr():
         trusted = None if key is None else read_key(key)
         report = asyncio.run(audit_directory(data, shown.moved, nats=nats, outside=checkpoints, key=trusted))
     return report.to_json()

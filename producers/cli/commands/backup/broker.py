@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
+
+from producers.cli.on_files import warnings_on_stderr
 
 if TYPE_CHECKING:  # their imports take a good part of the time of `kledger --help`
     from ledger.broker.access import BrokerAccess
@@ -44,21 +45,3 @@ async def broker(data: Path | None, nats: str | None) -> AsyncIterator[BrokerAcc
         yield await server.start()
     finally:
         await server.stop()
-
-
-@contextmanager
-def warnings_on_stderr() -> Iterator[None]:
-    """Log to stderr, warnings alone: stdout holds the answer, and the embedded broker's info lines are noise."""
-    import logging
-
-    import structlog
-
-    before = structlog.get_config()
-    structlog.configure(
-        wrapper_class=structlog.make_filtering_bound_logger(logging.WARNING),
-        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
-    )
-    try:
-        yield
-    finally:
-        structlog.configure(**before)

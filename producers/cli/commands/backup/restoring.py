@@ -17,10 +17,11 @@ from ledger.backup.address import is_in_store
 from ledger.runtime.whole_file import check_directory_place
 from producers.cli.answer import Answer
 from producers.cli.as_command import AUDIT, as_operator
-from producers.cli.commands.backup.broker import broker, warnings_on_stderr
+from producers.cli.commands.backup.broker import broker
 from producers.cli.commands.backup.mended import note_mended
 from producers.cli.commands.backup.options import Key, Nats, check_one, key_of
 from producers.cli.commands.backup.telling import moving, signed_by
+from producers.cli.on_files import warnings_on_stderr
 from producers.cli.progress import Bar, bar
 from producers.cli.screen import counted, facts, words
 from producers.cli.session import Session
