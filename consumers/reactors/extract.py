@@ -31,9 +31,12 @@ from ledger.event import JsonObject
 from ledger.events.extraction import ExtractionFailed, ExtractionStarted
 from ledger.events.usage import Usage, together
 from projections.fold_kit.erased import NOTHING, places_of, within
+from projections.similar.ask import standings
 from projections.similar.tombstones import SaidAgain, Stated, said_again
 from projections.views.processes.ask import Process
 
+_ATTEMPTS = 6
+"""Tries to keep what was found while others write to what it revises."""
 _WAITS = 30.0
 """Seconds for the view to have what a person said a moment ago."""
 CANDIDATES = 3
@@ -157,10 +160,35 @@ class Extracting:
     async def _publish(
         self, request: Request, findings: list[Finding], said: Said, held: Mapping[int, SaidAgain], judged: _Judged
     ) -> None:
-        state = await self._current(request)
         known, judgement, usage = judged.known, judged.judgement, judged.usage
-        events = events_of(self._work, state, findings, known, judgement, usage, held, said.traces)
-        await self._work.keep(events)
+        for _ in range(_ATTEMPTS):
+            state = await self._current(request)
+            unchanged = await self._unchanged(state.process, known)
+            events = events_of(self._work, state, findings, known, judgement, usage, held, said.traces, unchanged)
+            try:
+                await self._work.keep(events)
+            except VersionConflict:
+                continue
+            return
+        raise VersionConflict(f"others keep writing to what {request.id} found")
+
+    async def _unchanged(self, process: Process, known: Mapping[int, list[JsonObject]]) -> dict[str, int]:
+        """The last position of each of the owner's memories that is as the model was given it."""
+        owner, work = process.requested["owner"], self._work
+        given = {
+            item["id"]: item
+            for items in known.values()
+            for item in items
+            if "memory" in item and item["owner"] == owner
+        }
+        lasts = {name: await work.ledger.last_position_of(work.org, "knowledge", name) for name in given}
+        await work.view.wait_for(max(lasts.values(), default=0))
+        now = await work.view.ask(standings, work.org, list(given))
+        return {
+            name: lasts[name]
+            for name, item in now.items()
+            if (item.version, item.owner, item.status) == (given[name]["version"], owner, "active")
+        }
 
     async def _current(self, request: Request) -> ProcessState:
         state = await self._work.state(self.kind, request.id)

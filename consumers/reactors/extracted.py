@@ -37,6 +37,7 @@ def events_of(
     usage: Usage,
     held: Mapping[int, SaidAgain],
     traces: Mapping[str, str],
+    unchanged: Mapping[str, int],
 ) -> list[NewEvent]:
     """One save, confirmation, revision or conflict for each finding, and the completion of the extraction.
 
@@ -45,8 +46,10 @@ def events_of(
     A confirmation tells the words of a finding only to those who may read it. What stays is saved beside a short
     memory: it would be over with that. Findings that are `held` say what a person had retired or corrected: whatever
     the model says of them, they wait for a person, each once. `traces`: in which trace a message was said, by its id.
+    `unchanged`: the last position of each memory that is as the model was given it; no other one is revised, as its
+    owner's words are newer than the model's.
     """
-    outcome = _Outcome(work, state.process, traces)
+    outcome = _Outcome(work, state.process, traces, unchanged)
     verdicts = {verdict.item: verdict for verdict in judgement.verdicts}
     for number, finding in enumerate(findings):
         if number in held:
@@ -88,6 +91,7 @@ class _Outcome:
     work: Work
     process: Process
     traces: Mapping[str, str]
+    unchanged: Mapping[str, int]
     events: list[NewEvent] = field(default_factory=list)
     became: list[Extracted] = field(default_factory=list)
     _confirmed: set[str] = field(default_factory=set)
@@ -108,8 +112,8 @@ class _Outcome:
         if verdict.verdict != "conflict":
             return "saved"
         own_memory = "memory" in other and other["owner"] == requested["owner"]
-        first = other["id"] not in self._revised
-        if own_memory and first and not outlives and _keeps_to(other, finding, requested):
+        as_given = other["id"] in self.unchanged and other["id"] not in self._revised
+        if own_memory and as_given and not outlives and _keeps_to(other, finding, requested):
             return "revised"
         return "conflict"
 
@@ -139,7 +143,10 @@ class _Outcome:
         other, verdict = compared
         self._revised.add(other["id"])
         revision = KnowledgeRevised(task=finding.task, content=finding.content, reason=verdict.reason[:MOST_REASON])
-        self._add(revision, f"revised:{number}", other["id"], finding)
+        # An event of the same item that is in this batch already says nothing of another one's position.
+        first = all(event.entity_id != other["id"] for event in self.events)
+        expects = self.unchanged[other["id"]] if first else None
+        self._add(revision, f"revised:{number}", other["id"], finding, expects)
         self.became.append(Extracted(knowledge_id=other["id"], action="revised"))
 
     def save(self, number: int, finding: Finding) -> None:
@@ -166,12 +173,10 @@ class _Outcome:
         self._add(fact, f"saved:{number}", item_id, finding)
         return item_id
 
-    def _add(self, fact: Fact, part: str, entity_id: str, finding: Finding) -> None:
+    def _add(self, fact: Fact, part: str, entity_id: str, finding: Finding, expects: int | None = None) -> None:
         message_id = finding.message_ids[0] if finding.message_ids else None
-        trace_id = self.traces.get(message_id or "")
-        self.events.append(
-            self.work.event(self.process, fact, part, entity_id=entity_id, message_id=message_id, trace_id=trace_id)
-        )
+        said = {"message_id": message_id, "trace_id": self.traces.get(message_id or "")}
+        self.events.append(self.work.event(self.process, fact, part, entity_id=entity_id, expects=expects, **said))
 
 
 def finding_saved(work: Work, process: Process, finding: Finding, traces: Mapping[str, str]) -> KnowledgeSaved:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Any, Literal, cast
 
 import pytest
@@ -34,7 +34,12 @@ async def door() -> AsyncIterator[Door]:
         yield opened
 
 
-def found(*known: JsonObject, verdict: Says = "conflict", scopes: Sequence[str] = ("user:ann",)) -> list[NewEvent]:
+def found(
+    *known: JsonObject,
+    verdict: Says = "conflict",
+    scopes: Sequence[str] = ("user:ann",),
+    unchanged: Mapping[str, int] | None = None,
+) -> list[NewEvent]:
     """The events of an extraction of ann's whose findings each contradict, or are, what is known."""
     requested = {"owner": "user:ann", "scopes": list(scopes), "messages": [{"id": "m1"}], "kind": "statement"}
     process = Process(
@@ -58,7 +63,17 @@ def found(*known: JsonObject, verdict: Says = "conflict", scopes: Sequence[str] 
         usage,
         held={},
         traces={},
+        unchanged={each["id"]: 1 for each in known} if unchanged is None else unchanged,
     )
+
+
+def test_what_its_owner_changed_while_the_model_worked_is_not_revised() -> None:
+    saved, conflict, completed = found(MEMORY, unchanged={})
+    assert saved.fact.name == "knowledge.saved"
+    assert getattr(conflict.fact, "first", "") == "known"
+    assert [each.action for each in getattr(completed.fact, "items", ())] == ["conflict"]
+    revised, _ = found(MEMORY, unchanged={"known": 7})
+    assert (revised.fact.name, revised.expects) == ("knowledge.revised", 7)
 
 
 def names(events: list[NewEvent]) -> list[str]:

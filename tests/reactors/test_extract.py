@@ -152,6 +152,26 @@ def test_a_second_extraction_knows_what_the_first_one_found(ledger: LedgerClient
     assert second["items"][0]["action"] == "saved"
 
 
+def test_what_a_person_revises_while_the_model_compares_is_not_overwritten(
+    modelled: RunningNode, ledger: LedgerClient, chat: ChatEndpoint
+) -> None:
+    ida = ledger.acting_as(user="ida")
+    known = ida.remember("The manticore is fed at noon.", layer="semantic")["id"]
+    ida.wait_searchable()
+
+    def meanwhile(_text: str) -> dict[str, Any]:
+        with modelled.client() as another:
+            another.acting_as(user="ida").revise(known, content="The manticore is fed at nine.")
+        return {"verdicts": [verdict(0, "conflict", known)]}
+
+    finds(chat, "manticore", finding("The manticore is fed at midnight."))
+    chat.says(meanwhile, to=lambda text: "manticore" in text and "<new item=" in text)
+    asked = ida.extract("manticore: at midnight")["id"]
+    until(lambda: ida.extraction(asked)["status"] == "completed", "the extraction is completed")
+    assert [each["action"] for each in ida.extraction(asked)["items"]] == ["conflict"]
+    assert ida.get(known)["content"] == "The manticore is fed at nine."
+
+
 def test_a_message_that_says_the_mark_of_what_was_erased_is_read_like_any_other(
     ledger: LedgerClient, chat: ChatEndpoint
 ) -> None:
