@@ -11,12 +11,10 @@ from pathlib import Path
 from typing import Any
 
 import nats
-import pytest
 from nats.aio.client import Client
 
 from ledger.broker.publisher_config import Publisher, Written, write_nats_config
 from ledger.broker.server_config import find_binary
-from tests.journeys import running_node
 from tests.journeys.running_node import RunningNode, running, until
 from tests.patience import PATIENCE
 
@@ -54,10 +52,9 @@ def opened(directory: Path, env: dict[str, str] | None = None) -> Iterator[Yard]
         server = subprocess.Popen([find_binary(), "-c", written.config], stdout=log, stderr=log)
     try:
         until(lambda: _listens(listen), "the server listens")
-        with pytest.MonkeyPatch.context() as patched:
-            patched.setitem(running_node.ENVIRONMENT, "KLEDGER_NATS_CREDENTIALS", str(written.credentials))
-            with running(directory / "data", "--nats", f"nats://{listen}", "--quack", "off", env=env) as node:
-                yield Yard(f"nats://{listen}", server, directory / "broker", written, node)
+        env = {"KLEDGER_NATS_CREDENTIALS": str(written.credentials), **(env or {})}
+        with running(directory / "data", "--nats", f"nats://{listen}", "--quack", "off", env=env) as node:
+            yield Yard(f"nats://{listen}", server, directory / "broker", written, node)
     finally:
         server.terminate()
         server.wait(PATIENCE)
