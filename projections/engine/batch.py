@@ -26,10 +26,10 @@ from projections.views.recalls import retention
 from projections.views.recalls.fold import pack
 from projections.views.refused import fold as refused_fold
 
-# Up to this many events and bytes, a batch is folded row by row; above either, set-based statements are faster: they
-# take 0.1 s to plan, and a row takes half a millisecond here.
-SMALL = 128
-SMALL_BYTES = 256 * 1024
+# Up to this many events and bytes, a batch is folded row by row; above either, with set-based statements. They take
+# more of the processor up to some 150 events, but leave the interpreter to the event loop while DuckDB works.
+SMALL = 64
+SMALL_BYTES = 64 * 1024
 
 
 @runtime_checkable

@@ -1,6 +1,6 @@
 """Row-by-row fold of a small batch: the models decode each event, and each view makes its rows in Python.
 
-Planning the set-based statements takes longer than this, up to some 150 events: measured on two cores, one event takes
+For a few events, planning the set-based statements costs more than running them: measured on two cores, one event takes
 15 ms through them and half of it here. The rules, the tables and the result are the same.
 """
 
