@@ -25,8 +25,11 @@ async def refuse_refused(desk: Desk, positions: Sequence[int]) -> None:
 
 
 async def refused_meanwhile(desk: Desk, item: Standing, seen: int, positions: Sequence[int]) -> dict[int, LedgerError]:
-    """Which of these events of an item the gate refused, each by its position; waits for it only where another event of
-    the item came after `item` was looked at, on a view of the position `seen` or later. Raises ViewBehind."""
+    """Which of these events of an item the gate refused, each by its position.
+
+    It waits for the fold only where another event of the item came after `item` was looked at, which was on a view at
+    the position `seen` or later. Raises ViewBehind.
+    """
     first = min(positions)
     if first == seen + 1 or await desk.ledger.next_position_of(desk.org, "knowledge", item.id, item.position) == first:
         return {}

@@ -27,7 +27,8 @@ from projections.views.recalls.fold import pack
 from projections.views.refused import fold as refused_fold
 
 # Up to this many events and bytes, a batch is folded row by row; above either, with set-based statements. They take
-# more of the processor up to some 150 events, but leave the interpreter to the event loop while DuckDB works.
+# more of the processor up to some 150 events, but leave the interpreter to the event loop while DuckDB works. The limit
+# of bytes counts too: a few kilobytes may hold a list of a thousand, each of which is a row in Python.
 SMALL = 64
 SMALL_BYTES = 64 * 1024
 

@@ -5,7 +5,7 @@ Where the rival comes is counted, not timed, so that a test tries every moment a
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -76,7 +76,7 @@ async def at_every_moment(
 
 
 @contextmanager
-def _watched(door: Door, moment: _Moment) -> Any:
+def _watched(door: Door, moment: _Moment) -> Iterator[None]:
     watched: list[tuple[Any, str]] = []
 
     def watch(of: Any, name: str) -> None:

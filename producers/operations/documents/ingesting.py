@@ -65,15 +65,15 @@ async def ingest(
     own_id, lasts = event_id(retry), dict[str, int]()
     for attempt in range(ATTEMPTS):
         now, last, owner, scopes = await _addressed(desk, caller, payload, document_id)
+        fact = _fact(payload, original, converted, title, owner, scopes)
         if retry is not None:
             actors = possible_actors(caller, owner)
-            fact = _fact(payload, original, converted, title, owner, scopes)
             await _refuse_other(desk, actors, own_id, document_id, payload, fact, said)
             if (earlier := await repeated(desk, caller, actors, own_id, said, now)) is not None:
                 return earlier
         known = {} if now is None else await desk.view.ask(ask.chunk_states, desk.org, now.chunks)
         url = payload.url or (None if now is None else now.stated["url"])
-        fact = _fact(payload, original, converted, title, owner, scopes).model_copy(update={"url": url})
+        fact = fact.model_copy(update={"url": url})
         parts = original.resources(document_id, title, owner, scopes)
         fact.resource_ids[:] = [part.id for part in parts]
         planned = plan(fact, said, now, known, f"{own_id} {attempt}")

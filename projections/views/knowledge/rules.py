@@ -71,7 +71,7 @@ _STATE = f"SELECT {', '.join(column.read() for column in STATE)} FROM knowledge_
 _TIMES = ", ".join(
     f"make_timestamptz({column.name}) AS {column.name}" for column in STATE if column.kind == "TIMESTAMPTZ"
 )
-FEW = 256  # rows that are written as literals
+FEW = 256  # changed items that are named in a statement; more are joined
 IN_PLACE = 2  # rows that are cheaper to update one by one than to replace together
 _READERS = frozenset({"knowledge.rated", "knowledge.confirmed", "knowledge.scored"})
 _WRITERS_TOO = frozenset({"knowledge.revised", "knowledge.evolved"})
@@ -229,7 +229,7 @@ class KnowledgeRules(Rules):
             con.unregister("touched")
 
     def _write_few(self, con: duckdb.DuckDBPyConnection) -> None:
-        """Replace the rows of a few changed items by literals.
+        """Replace the rows of a few changed items.
 
         A new item has no row to replace, and a verdict or two change numbers in place.
         """
