@@ -31,6 +31,8 @@ from ledger.stream import Ledger
 from ledger.wire.publication import error_code
 from tests.examples import EXPLORES, tries
 from tests.journeys.running_node import RunningNode, running
+from tests.temporary_files import OF_THE_SESSION, room
+from tests.temporary_files import module_files as module_files
 
 Result = TypeVar("Result")
 
@@ -42,6 +44,8 @@ settings.register_profile(
 )
 settings.register_profile("random", settings.get_profile("fixed"), derandomize=False, print_blob=True)
 settings.load_profile("random" if EXPLORES else "fixed")
+
+os.environ["PYTEST_DEBUG_TEMPROOT"] = room()  # before anything asks pytest for a directory
 
 # Begun first, so that no worker is left with one of them when the others have nothing to do any more.
 LONGEST = (
@@ -155,7 +159,7 @@ class LoopThread:
 def embedded_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedServer]:
     """A real nats-server with the ledger's accounts, shared by the session."""
     loop = LoopThread()
-    server = EmbeddedServer(tmp_path_factory.mktemp("broker"))
+    server = EmbeddedServer(tmp_path_factory.mktemp(f"{OF_THE_SESSION}broker"))
     loop.run(server.start())
     yield server
     loop.run(server.stop())
@@ -165,7 +169,7 @@ def embedded_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Embedd
 @pytest.fixture(scope="session")
 def shared_node(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningNode]:
     """A node that no test stops, with whatever the tests before have said to it."""
-    with running(tmp_path_factory.mktemp("shared") / "data") as node:
+    with running(tmp_path_factory.mktemp(f"{OF_THE_SESSION}shared") / "data") as node:
         yield node
 
 

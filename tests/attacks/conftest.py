@@ -7,12 +7,13 @@ from collections.abc import Iterator
 import pytest
 
 from tests.attacks.guarded_node import Guarded, guarded
+from tests.temporary_files import OF_THE_SESSION
 
 
 @pytest.fixture(scope="session")
 def target(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Guarded]:
     """A node with tokens, attacked by every test of this folder."""
-    with guarded(tmp_path_factory.mktemp("attacked") / "data") as node:
+    with guarded(tmp_path_factory.mktemp(f"{OF_THE_SESSION}attacked") / "data") as node:
         before = node.state()
         yield node
         assert node.state() == before, "an attack changed an item or a profile"

@@ -20,6 +20,7 @@ from tests.browser.addresses import PAGES
 from tests.browser.window import Scheme, Window
 from tests.journeys.running_node import RunningNode
 from tests.npm import installed
+from tests.temporary_files import OF_THE_SESSION
 
 Open = Callable[..., Window]
 PACKAGE = Path(__file__).parent / "axe" / "package.json"
@@ -56,7 +57,7 @@ MOST_FIRST_LOAD = 120 * 1024
 @pytest.fixture(scope="session")
 def axe(tmp_path_factory: pytest.TempPathFactory) -> str:
     """The checker of accessibility, as a script."""
-    folder = tmp_path_factory.mktemp("axe")
+    folder = tmp_path_factory.mktemp(f"{OF_THE_SESSION}axe")
     shutil.copy(PACKAGE, folder)
     return (installed(folder, "axe-core") / "node_modules" / "axe-core" / "axe.min.js").read_text("utf-8")
 

@@ -21,6 +21,7 @@ from ledger.wire.subjects import parse_subject
 from tests.journeys.running_node import RunningNode, caught_up
 from tests.npm import installed
 from tests.patience import PATIENCE
+from tests.temporary_files import OF_THE_SESSION
 
 CLIENT = Path(__file__).parent / "foreign_client"
 ACTOR = "agent:node.js 客户端"
@@ -29,7 +30,7 @@ ACTOR = "agent:node.js 客户端"
 @pytest.fixture(scope="session")
 def foreign_client(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The client with its packages installed; skips where that cannot be done."""
-    directory = tmp_path_factory.mktemp("foreign") / "client"
+    directory = tmp_path_factory.mktemp(f"{OF_THE_SESSION}foreign") / "client"
     shutil.copytree(CLIENT, directory)
     return installed(directory, "a client in JavaScript")
 

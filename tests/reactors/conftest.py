@@ -11,6 +11,7 @@ from kledger import LedgerClient
 from tests.journeys.running_node import RunningNode, running
 from tests.openai_chat import ChatEndpoint
 from tests.openai_server import EmbeddingEndpoint, embedding_endpoint
+from tests.temporary_files import OF_THE_SESSION
 
 
 def models(endpoint: EmbeddingEndpoint, **more: str) -> dict[str, str]:
@@ -45,7 +46,7 @@ def chat(endpoint: EmbeddingEndpoint) -> Iterator[ChatEndpoint]:
 @pytest.fixture(scope="session")
 def modelled(tmp_path_factory: pytest.TempPathFactory, endpoint: EmbeddingEndpoint) -> Iterator[RunningNode]:
     """A node with models."""
-    data: Path = tmp_path_factory.mktemp("modelled") / "data"
+    data: Path = tmp_path_factory.mktemp(f"{OF_THE_SESSION}modelled") / "data"
     with running(data, env=models(endpoint)) as node:
         yield node
 

@@ -10,11 +10,12 @@ import pytest
 from kledger import LedgerClient
 from tests.journeys.running_node import RunningNode, running
 from tests.recall.people import new_number, somebody
+from tests.temporary_files import OF_THE_SESSION
 
 
 @pytest.fixture(scope="session")
 def node(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningNode]:
-    data: Path = tmp_path_factory.mktemp("recall") / "data"
+    data: Path = tmp_path_factory.mktemp(f"{OF_THE_SESSION}recall") / "data"
     with running(data) as node:
         yield node
 
