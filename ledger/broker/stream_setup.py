@@ -87,7 +87,7 @@ async def _ensured(connection: BrokerConnection, name: str, wanted: JsonObject) 
             if config["num_replicas"] >= wanted["num_replicas"]:
                 return config
             grown = {**config, "num_replicas": wanted["num_replicas"]}  # adding replicas loses nothing
-            answer = await connection.api(f"STREAM.UPDATE.{name}", grown, timeout=_SETUP_TIMEOUT)
+            answer = await _set_up(connection, "UPDATE", grown)
             code = error_code(answer)
             if not code:
                 continue
@@ -104,10 +104,14 @@ async def _ensured(connection: BrokerConnection, name: str, wanted: JsonObject) 
 
 async def created(connection: BrokerConnection, config: JsonObject) -> JsonObject:
     """Create a stream and return the broker's answer; waits out transient errors. Raises BrokerUnavailable."""
+    return await _set_up(connection, "CREATE", config)
+
+
+async def _set_up(connection: BrokerConnection, how: str, config: JsonObject) -> JsonObject:
     loop = asyncio.get_running_loop()
     until = loop.time() + _NOT_YET_FOR
     while True:
-        answer = await connection.api(f"STREAM.CREATE.{config['name']}", config, timeout=_SETUP_TIMEOUT)
+        answer = await connection.api(f"STREAM.{how}.{config['name']}", config, timeout=_SETUP_TIMEOUT)
         if error_code(answer) not in _NOT_YET or loop.time() > until:
             return answer
         await asyncio.sleep(0.1)

@@ -123,6 +123,17 @@ async def test_a_node_waits_for_the_servers_of_a_new_cluster_to_meet(tmp_path: P
         await admin.close()
 
 
+async def test_a_node_that_asks_for_more_copies_waits_for_the_servers_to_meet(tmp_path: Path) -> None:
+    with two_of_three_members(tmp_path) as cluster:
+        await ensure_stream(cluster.access)
+        growing = asyncio.create_task(ensure_stream(cluster.access, replicas=3))
+        await asyncio.wait([growing], timeout=1)
+        assert not growing.done(), growing
+        cluster.members["n3"].start()
+        await growing
+        assert (await cluster.stream())["config"]["num_replicas"] == 3
+
+
 async def test_a_log_that_was_begun_with_one_copy_is_not_taken_for_one_with_three(access: BrokerAccess) -> None:
     with pytest.raises(BrokerMisconfigured, match=r"replicas > 1|insufficient|no suitable peers"):
         await ensure_stream(access, replicas=3)
