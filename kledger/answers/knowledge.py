@@ -257,7 +257,7 @@ class HeldFor(TypedDict):
 class SavedOne(TypedDict):
     """What became of one item of a batch; `error` says why it was refused, `held` where it waits for a decision.
 
-    `status` is there where it was saved as a proposal, which a coordinator of its project decides on.
+    `status` is there where it is a proposal, which a coordinator of its project decides on.
     """
 
     index: int

@@ -447,9 +447,19 @@ async def test_a_batch_says_which_of_its_items_are_proposals(door: Door) -> None
     assert [(one["outcome"], one.get("status")) for one in results] == [
         ("saved", "proposed"),
         ("saved", None),
-        ("unchanged", None),
+        ("unchanged", "proposed"),
     ]
-    assert (await read(door, f"{K}/{results[0]['id']}", ANN))["status"] == "proposed"
+    adr = results[0]["id"]
+    assert (await read(door, f"{K}/{adr}", ANN))["status"] == "proposed"
+    again = (await said(door, f"{K}/batch", {"items": items}, ANN))["results"]
+    assert [(one["outcome"], one.get("status")) for one in again] == [
+        ("unchanged", "proposed"),
+        ("unchanged", None),
+        ("unchanged", "proposed"),
+    ]
+    await said(door, f"{M}/{adr}/approve", {}, LEAD)
+    again = (await said(door, f"{K}/batch", {"items": items[:1]}, ANN))["results"]
+    assert [(one["outcome"], one.get("status")) for one in again] == [("unchanged", None)]
     of_the_lead = [{**items[0], "content": "holds"}]
     assert "status" not in (await said(door, f"{K}/batch", {"items": of_the_lead}, LEAD))["results"][0]
 

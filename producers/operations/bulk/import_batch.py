@@ -89,6 +89,8 @@ class ImportBatch:
             self._settle(index, before["id"], outcome, before["position"], before["error"])
             if "held" in before:
                 self.results[index]["held"] = before["held"]
+            if "status" in before:
+                self.results[index]["status"] = before["status"]
 
     def _settle(
         self, index: int, item_id: str | None, outcome: ImportOutcome, position: int | None, error: Fault | None = None

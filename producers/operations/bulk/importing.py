@@ -26,7 +26,7 @@ from producers.operations.desk import Desk, reach_head
 from producers.operations.first_cases import first_cases
 from producers.operations.knowledge.acl import first_acl, named_entities, statement
 from producers.operations.knowledge.holding import held_back
-from producers.operations.knowledge.proposing import first_status
+from producers.operations.knowledge.proposing import first_status, waits_for_a_project
 from producers.operations.knowledge.saving import exists, referring, statement_id
 from producers.operations.knowledge.unreadable import warnings
 from producers.operations.outcomes import ATTEMPTS
@@ -55,10 +55,12 @@ async def save_many(desk: Desk, caller: Caller, lineage: Lineage, request: SaveM
     referred = {
         index: referring(save.fact, save.shared) for index, save in batch.open.items() if save.fact.resource_ids
     }
+    shared = {index: save.item_id for index, save in batch.open.items() if waits_for_a_project(save.fact, save.shared)}
     await _settle_known(desk, batch, batch.open)
     await _hold(desk, caller, batch)
     await _append_together(desk, batch)
     await _append_one_by_one(desk, caller, batch)
+    await _say_which_wait(desk, caller, batch, shared)
     batch.settle_repeated()
     await _save_resources_of_unchanged(desk, caller, batch, with_resources)
     accepted = {index: each for index, each in referred.items() if batch.results[index]["outcome"] in KEPT}
@@ -108,6 +110,16 @@ async def _open_save(
     own_id = statement_id(desk.org, item_id, statement(fact, shared))
     event = NewEvent(fact, item_id, fact.owner, desk.org, lineage_of(lineage, payload), id=own_id, expects=0)
     return OpenSave(event, fact, shared, cases, proposed=status == "proposed")
+
+
+async def _say_which_wait(desk: Desk, caller: Caller, batch: ImportBatch, shared: Mapping[int, str]) -> None:
+    """Say of unchanged items that projects share (their ids by index) which still wait for a coordinator."""
+    unchanged = {index: its_id for index, its_id in shared.items() if batch.results[index]["outcome"] == "unchanged"}
+    if unchanged:
+        now = await desk.view.ask(ask.standings, desk.org, caller, list(unchanged.values()))
+        for index, item_id in unchanged.items():
+            if item_id in now and now[item_id].status == "proposed":
+                batch.results[index]["status"] = "proposed"
 
 
 def content_id(fact: KnowledgeSaved, shared: KnowledgeShared | None) -> str:
