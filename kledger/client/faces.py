@@ -35,7 +35,6 @@ if TYPE_CHECKING:
 
 P = ParamSpec("P")
 R = TypeVar("R")
-E = TypeVar("E", bound="_Face")
 
 
 class _Face:

@@ -8,8 +8,8 @@ from typing import NamedTuple
 from kledger.answers.lineage import Edge
 from producers.web.addresses import HOME
 from producers.web.rendering import item_page, page_of
+from projections.views.lineage.roles import is_item
 
-PREFIXES = ("trace", "message", "event", "correlation", "resource")
 _PAGES = {"trace": "traces", "message": "messages", "event": "events", "recall": "recalls"}
 _OF_ITEMS = frozenset(
     {
@@ -54,17 +54,19 @@ def named(kind: str, its_id: str) -> Named:
 
 def other_end(edge: Edge) -> Named:
     """What a link leads to, seen from what was asked for."""
-    kind, colon, its_id = edge["ref"].partition(":")
     if edge["direction"] == "to" and edge["ref"] == edge["entity_id"]:
         return named(edge["entity"], edge["entity_id"])
     if edge["relation"] in _OF_ITEMS:
         return named("knowledge", edge["ref"])
-    if colon and kind in PREFIXES:
-        return named(kind, its_id)
-    return named(edge["relation"], edge["ref"])
+    kind, _, its_id = edge["ref"].partition(":")
+    return named(edge["relation"], edge["ref"]) if is_item(edge["ref"]) else named(kind, its_id)
 
 
 EVENTS: Mapping[str, str] = {
+    "abstract.completed": "a document was summed up",
+    "abstract.failed": "a document could not be summed up",
+    "abstract.requested": "a document is to be summed up",
+    "abstract.started": "a model was asked to sum up a document",
     "conflict.recorded": "a contradiction was found",
     "conflict.resolved": "a contradiction was decided",
     "document.ingested": "a document was taken in",
@@ -97,26 +99,46 @@ EVENTS: Mapping[str, str] = {
     "knowledge.shared": "was shared",
     "knowledge.superseded": "was superseded",
     "knowledge.unmerged": "was taken apart again",
+    "model.used": "a model was used",
+    "profile.created": "what is remembered of somebody was begun",
+    "profile.disabled": "what is remembered of somebody is not used any more",
+    "profile.patched": "what is remembered of somebody was changed",
+    "profile.replaced": "what is remembered of somebody was stated anew",
+    "project.member_assigned": "a member of a project was given roles",
     "recall.served": "a recall was served",
     "resource.restored": "a resource was restored",
     "resource.retired": "a resource was retired",
     "resource.saved": "a resource was saved",
+    "resource.secret_destroyed": "the secret of a resource was destroyed",
+    "scope_type.registered": "a type of scopes was registered",
     "session.closed": "a session was closed",
     "session.opened": "a session was opened",
     "session.removed": "a session was removed",
     "session.summarised": "a part of a session was summed up",
     "slim.applied": "duplicates were merged",
+    "slim.approved": "a merge was approved",
+    "slim.failed": "merging failed",
     "slim.proposed": "a merge was proposed",
+    "slim.rejected": "a merge was declined",
+    "slim.reported": "duplicates were found",
     "slim.requested": "duplicates were looked for",
     "slim.reverted": "a merge was taken back",
+    "slim.started": "a model was asked to merge",
+    "slim.withdrawn": "a merge is to be taken back",
     "statement.dropped": "a held statement was dropped",
     "statement.held": "a statement was held",
     "statement.released": "a held statement was released",
+    "subject.forgotten": "a person was forgotten",
+    "summary.completed": "a session was summed up",
+    "summary.failed": "a session could not be summed up",
+    "summary.requested": "a part of a session is to be summed up",
+    "summary.started": "a model was asked to sum up a session",
 }
 """Types of events in words; of an item, what it did."""
 RELATIONS: Mapping[str, str] = {
     "about": "asked to be rewritten",
     "absorbed": "took in",
+    "bulk": "change of many items",
     "caused": "caused by it",
     "caused_by": "cause",
     "chunk": "part of a document",

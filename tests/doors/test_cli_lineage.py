@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from typer.testing import CliRunner, Result
 
 from producers.cli.main import app
+from projections.views.lineage.links import OF_REFERENCES
 from tests.doors.scripted_node import ScriptedNode
 
 
@@ -44,11 +46,12 @@ def test_the_lineage_of_an_item_has_its_sources_its_own_events_and_what_came_of_
     assert led < tree.index("recall recall-9 served by user:mei") < tree.index("and 10 more")
 
 
-def test_the_lineage_of_a_trace_shows_what_happened_in_it(node: ScriptedNode) -> None:
+@pytest.mark.parametrize("ref", OF_REFERENCES)
+def test_the_lineage_of_a_reference_shows_what_happened_in_it(ref: str, node: ScriptedNode) -> None:
     harm = {"event_id": "e", "entity": "knowledge", "entity_id": "k-1", "actor": "user:mei", "position": 8}
-    harm |= {"trace_id": "t-2", "message_id": None, "time": "2026-03-05T12:00:00.5Z"}
+    harm |= {"trace_id": None, "message_id": None, "time": "2026-03-05T12:00:00.5Z"}
     harm |= {"role": "verdict", "event_type": "knowledge.rated", "verdict": "harmful", "case": {"reason": "broken"}}
-    node.says("GET /api/lineage", {"ref": "trace:t-2", "events": [harm], "edges": [], "position": 9})
-    tree = kledger("lineage", "trace:t-2").stdout
+    node.says("GET /api/lineage", {"ref": f"{ref}t-1", "events": [harm], "edges": [], "position": 9})
+    tree = kledger("lineage", f"{ref}t-1").stdout
     assert "its own events" not in tree
     assert tree.index("led to (1)") < tree.index("knowledge k-1 rated harmful by user:mei: broken  at 8")

@@ -7,7 +7,10 @@ import re
 from pathlib import Path
 
 import producers.web
+from ledger.events import FACTS
+from producers.web.references import EVENTS, RELATIONS
 from producers.web.words import chinese, of_one, words_of
+from projections.views.lineage.links import LINKS, OF_REFERENCES, REFERS, SERVING, SHOWN
 
 WEB = Path(producers.web.__file__).parent
 IN_TEMPLATES = re.compile(r"""\b_\(\s*(?:"((?:[^"\\]|\\.)*)"|'((?:[^'\\]|\\.)*)')""")
@@ -41,6 +44,14 @@ def test_every_text_of_a_page_has_a_chinese_form() -> None:
     assert len(texts) > 30
     missing = sorted(text for text in texts if text not in chinese())
     assert not missing
+
+
+def test_every_event_and_every_relation_of_a_lineage_is_told_in_words() -> None:
+    related = {each.relation for references in REFERS.values() for each in references}
+    assert EVENTS.keys() == FACTS.keys()
+    assert RELATIONS.keys() >= {*related, *SERVING.values(), SHOWN, *(relation for relation, *_ in LINKS), "caused"}
+    kinds = {prefix.rstrip(":") for prefix in OF_REFERENCES}
+    assert not {*EVENTS.values(), *RELATIONS.values(), *kinds} - chinese().keys()
 
 
 def test_both_forms_of_a_text_name_the_same_values() -> None:

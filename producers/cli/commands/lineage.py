@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 SHOWN = 20
 """Lines shown of one branch; the rest is counted, because a busy item has thousands."""
 _OWN = {"origin", "change", "verdict"}
-_PREFIXES = ("trace:", "message:", "event:", "correlation:", "resource:")
 
 
 def lineage(
@@ -40,11 +39,9 @@ def lineage(
     tree = Tree(words(graph["ref"], "bold"))
     causes = [event for event in graph["events"] if event["role"] == "cause"]
     _branch(tree, "came from", [*_sources(graph), *(_line(event, ref) for event in causes)])
-    if not ref.startswith(_PREFIXES):
-        own = [event for event in graph["events"] if event["role"] in _OWN]
+    own = [event for event in graph["events"] if event["role"] in _OWN and event["entity_id"] == ref]
+    if own:  # of an item
         _branch(tree, "its own events", [_line(event, ref) for event in own])
-    else:
-        own = []
     rest = [event for event in graph["events"] if event not in causes and event not in own]
     _branch(tree, "led to", [_line(event, ref) for event in rest])
     if older := graph.get("past_retention"):

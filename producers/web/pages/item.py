@@ -20,11 +20,12 @@ from producers.web.item.then import Then, as_of, then_of
 from producers.web.item.told import made_so, told_of
 from producers.web.item.versions import versions_of
 from producers.web.once import fresh
-from producers.web.references import EVENTS, PREFIXES, RELATIONS
+from producers.web.references import EVENTS, RELATIONS
 from producers.web.rendering import item_page, page
 from producers.web.site import Page, Site
 from producers.web.visit import Visit
 from projections.views.knowledge.layers import layer_of
+from projections.views.lineage.roles import is_item
 
 VERDICTS, RECALLS, CONFLICTS = 50, 50, 10
 MOST_INLINE = 20_000
@@ -138,7 +139,7 @@ async def _nothing_more(_: Visit, __: str) -> Context:
 
 async def _lineage(visit: Visit, whole: WholeItem) -> Context:
     item_id = whole["id"]
-    if item_id.partition(":")[0] in PREFIXES and ":" in item_id:
+    if not is_item(item_id):
         return {"lineage": None}  # the id reads as a reference to something else
     address = item_page(item_id, show="lineage")
     shown = await lineage_of(visit.ledger, item_id, whole["task"], address, visit.words)

@@ -36,7 +36,7 @@ SERVING: dict[type[Fact], str] = {RecallServed: "served", GoalFocused: "injected
 SHOWN = "shown"
 """The relation of a recall that does not count, a look at a page, to each of its items."""
 
-_LINKS = (
+LINKS = (
     ("trace", "trace:", "trace_id"),
     ("message", "message:", "message_id"),
     ("caused_by", "event:", "causation_id"),
@@ -71,7 +71,9 @@ REFERS: dict[type[Fact], tuple[Reference, ...]] = {
 }
 """What a fact refers to."""
 PREFIXES = {"resource": "resource:", "bulk": "bulk:"}
-
+"""How a relation names what is no item and no process."""
+OF_REFERENCES = (*(prefix for _, prefix, _ in LINKS), *PREFIXES.values())
+"""How each reference begins that is no item's id."""
 
 _ROW = ("position", "stream_time", "event_id", "type", "org", "entity", "entity_id")
 
@@ -88,9 +90,9 @@ def links(parsed: Mapping[type[Fact], pa.Table]) -> pa.Table:
         if fact is RecallServed:
             found.append(_linked(rows.slice(0, 0), "trace", "", pa.array([], pa.string())))
             continue
-        for relation, prefix, column in _LINKS:
+        for relation, prefix, column in LINKS:
             found.append(_each(rows, relation, prefix, events[column]))
-        for relation, prefix, column in _LINKS[:2]:
+        for relation, prefix, column in LINKS[:2]:
             names = [events[column]]  # the envelope's, or the first of the data, which is a link already
             for part in FROM:
                 if part in fact.model_fields:

@@ -13,9 +13,8 @@ from collections.abc import Collection, Sequence
 from kledger.contract.words import LineageRole
 from ledger.event import Fact
 from ledger.events.knowledge import FACTS, KnowledgeConfirmed, KnowledgeRated, KnowledgeSaved, KnowledgeScored
-from projections.views.lineage.links import SERVING, SHOWN
+from projections.views.lineage.links import OF_REFERENCES, SERVING, SHOWN
 
-PREFIXES = ("trace:", "message:", "event:", "correlation:", "resource:", "bulk:")
 MAX_STEPS = 64
 """The longest chain of causes that one query follows; a longer one needs another query, from its last event."""
 
@@ -34,7 +33,7 @@ _JUDGES = ", ".join(f"'{fact.name}'" for fact in _VERDICTS)
 
 def is_item(ref: str) -> bool:
     """Whether a reference is an item's id."""
-    return not ref.startswith(PREFIXES)
+    return not ref.startswith(OF_REFERENCES)
 
 
 def role_of(ref: str, event_type: str, places: Collection[str], relations: Collection[str]) -> LineageRole:
