@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import types
-from typing import Annotated, Any, Literal, Union, get_args, get_origin
+from typing import Any, Literal
 
 import pytest
-from pydantic import BaseModel, BeforeValidator
-from pydantic.fields import FieldInfo
+from pydantic import BaseModel
 
 from kledger.contract.knowledge import AclEntry, Case, Source
 from kledger.contract.memory import Memory
@@ -29,6 +27,7 @@ from ledger.events.scope_type import ScopeTypeRegistered
 from ledger.events.slim import SlimRequested
 from ledger.vocabulary.old_versions import EARLIER
 from producers.http.parameters import SearchQuery
+from tests.contracts.shapes import of, parts, shape
 
 PAIRS: list[tuple[type[BaseModel], type[BaseModel], set[str]]] = [
     # A save's tags, scopes and owner may be left out; they are stated in the event all the same.
@@ -53,33 +52,6 @@ PAIRS: list[tuple[type[BaseModel], type[BaseModel], set[str]]] = [
     (model_requests.RevertRequest, KnowledgeReverted, set()),
     (slim_request.SlimRequest, SlimRequested, set()),
 ]
-
-
-def shape(annotation: Any, metadata: Any = ()) -> Any:
-    """What a field admits: its kind, its constraints, and the same of its parts; not whether it may be absent."""
-    constraints = list(metadata)
-    while True:
-        if get_origin(annotation) is Annotated:
-            annotation, *more = get_args(annotation)
-            constraints += more
-            continue
-        rest = [one for one in get_args(annotation) if one is not type(None)]
-        if get_origin(annotation) in (Union, types.UnionType) and len(rest) == 1:
-            (annotation,) = rest
-            continue
-        break
-    single = [one for each in constraints for one in (each.metadata if isinstance(each, FieldInfo) else [each])]
-    # Before a value is checked it may be spelled anew (a mail address as an entity), which admits nothing more.
-    told = sorted({str(one) for one in single if not isinstance(one, BeforeValidator)})
-    if get_origin(annotation) is list:
-        return ["list", told, shape(get_args(annotation)[0])]
-    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-        return ["object", told, sorted((name, shape(*of(info))) for name, info in annotation.model_fields.items())]
-    return [str(annotation), told]
-
-
-def of(info: FieldInfo) -> tuple[Any, Any]:
-    return info.annotation, info.metadata
 
 
 @pytest.mark.parametrize(("request_model", "fact", "apart"), PAIRS, ids=lambda one: getattr(one, "__name__", ""))
@@ -109,19 +81,11 @@ def test_whatever_may_be_kept_under_an_id_may_be_served_under_it(fact: Any) -> N
     assert ServedItem(id=longest, version=1, relevance=0.0).id == longest
 
 
-def _unbounded(told: Any, place: str) -> list[str]:
-    kind, constraints, *parts = told
-    if kind == "object":
-        return [found for name, part in parts[0] for found in _unbounded(part, f"{place}.{name}")]
-    if kind != "list":
-        return []
-    bounded = any("max_length" in one for one in constraints)
-    return [*([] if bounded else [place]), *_unbounded(parts[0], f"{place}[]")]
-
-
 @pytest.mark.parametrize("fact", [*FACTS.values(), *EARLIER.values()], ids=lambda fact: fact.name)
 def test_every_list_that_an_event_states_has_an_end(fact: type[BaseModel]) -> None:
-    endless = [found for name, info in fact.model_fields.items() for found in _unbounded(shape(*of(info)), name)]
+    endless = [
+        place for place, kind, constraints in parts(fact) if kind == "list" and "max_length" not in str(constraints)
+    ]
     assert endless == []
 
 
@@ -129,45 +93,29 @@ def test_every_list_that_an_event_states_has_an_end(fact: type[BaseModel]) -> No
 def test_every_object_that_an_event_states_is_a_bounded_document_and_every_fraction_a_number(
     fact: type[BaseModel],
 ) -> None:
-    def check(told: Any, place: str) -> None:
-        kind, constraints, *parts = told
+    for place, kind, constraints in parts(fact):
         if kind.startswith("dict"):
             assert any("check_document" in one for one in constraints), place
         if kind == str(float):
             assert any("without_sign_of_zero" in one for one in constraints), place
             assert any("allow_inf_nan=False" in one for one in constraints), place
-        for part in parts:
-            if kind == "object":
-                for name, inner in part:
-                    check(inner, f"{place}.{name}")
-            else:
-                check(part, f"{place}[]")
-
-    for name, info in fact.model_fields.items():
-        check(shape(*of(info)), name)
 
 
 STATED = {"content", "feedback", "description", "event", "outcome", "trigger", "steps"}
 """Fields with the words that an item, a goal or a request to a model is there for; a case has its words elsewhere."""
 
 
-def _may_be_blank(told: Any, place: str) -> list[str]:
-    """The places below one that hold such words, and take a text that shows nothing."""
-    kind, constraints, *parts = told
-    path = place.split(".")
-    if kind == str(str) and path[-1].removesuffix("[]") in STATED and "case" not in path:
-        return [] if any("says_something" in one for one in constraints) else [place]
-    if kind == "list":
-        return _may_be_blank(parts[0], f"{place}[]")
-    if kind == "object":
-        return [found for name, part in parts[0] for found in _may_be_blank(part, f"{place}.{name}")]
-    return []
-
-
 @pytest.mark.parametrize("fact", FACTS.values(), ids=lambda fact: fact.name)
 def test_what_an_event_is_there_to_say_is_no_blank_text(fact: type[BaseModel]) -> None:
-    found = [one for name, info in fact.model_fields.items() for one in _may_be_blank(shape(*of(info)), name)]
-    assert found == []
+    blank = [
+        place
+        for place, kind, constraints in parts(fact)
+        if kind == str(str)
+        and place.split(".")[-1].removesuffix("[]") in STATED
+        and "case" not in place.split(".")
+        and "says_something" not in str(constraints)
+    ]
+    assert blank == []
 
 
 def test_a_word_out_of_a_list_is_told_apart_from_another_list() -> None:

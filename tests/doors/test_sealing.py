@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import closing
-from typing import Any, get_args
+from typing import Any
 
 import orjson
 import pytest
-from pydantic import BaseModel
 
 from kledger.contract.errors import InvalidPayload, SubjectForgotten
 from kledger.contract.knowledge import AclEntry, Case, Source
 from kledger.contract.scopes import Caller
 from kledger.requests.knowledge import SaveRequest
 from ledger.event import NO_LINEAGE, Fact, NewEvent
-from ledger.events import FACTS
 from ledger.events.goal import GoalFocused
 from ledger.events.knowledge import (
     KnowledgeRated,
@@ -84,16 +82,6 @@ async def test_no_word_of_a_person_reaches_the_log_in_clear(sealing: Sealing, fa
     data = await sealing.append(fact, "user:ada", entity_id)
     assert SECRET not in data
     assert "sealed:v1:user:ada:" in data
-
-
-@pytest.mark.parametrize("name", FACTS)
-def test_every_event_says_which_of_its_fields_are_personal_and_has_them(name: str) -> None:
-    for path in FACTS[name].personal:
-        form: type[BaseModel] = FACTS[name]
-        for field in path.split("."):
-            assert field in form.model_fields, path
-            kinds = get_args(form.model_fields[field].annotation) or (form.model_fields[field].annotation,)
-            form = next((kind for kind in kinds if isinstance(kind, type) and issubclass(kind, BaseModel)), BaseModel)
 
 
 async def test_what_gates_and_foreign_readers_need_stays_readable(sealing: Sealing) -> None:
