@@ -79,7 +79,7 @@ def settings_page() -> str:
     others = [(f"`{PREFIX}{name}`", _link(page)) for name, page in OTHERS.items()]
     command = [f"`{PREFIX}{name}`" for name in OF_THE_COMMAND.split()]
     told |= {PREFIX + name for name in (*OTHERS, *OF_THE_COMMAND.split())}
-    assert told == NAMES, told ^ NAMES
+    assert told == NAMES, f"named either here or in producers/cli/variables.py, not in both: {told ^ NAMES}"
     parts += ["## Others of a node\n", table(("variable", "explained in"), others)]
     parts += [
         "## Of the command and the clients\n",

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 
-from kledger.answers.knowledge import Shown
+from kledger.answers.knowledge import ItemChange, Shown
 from kledger.contract.knowledge import Source
 from kledger.contract.scopes import Caller
 from kledger.requests.knowledge import SaveRequest
-from ledger.events.knowledge import KnowledgeSaved
+from ledger.events.knowledge import FACTS, KnowledgeConfirmed, KnowledgeRated, KnowledgeSaved
 from producers.operations.stating import saved_fact
 from projections.views.knowledge.ask import statement_of
 from projections.views.knowledge.tables import SHOWN
@@ -34,3 +34,8 @@ def test_an_id_that_is_saved_again_is_compared_by_all_that_it_says(name: str) ->
 
 def test_a_column_that_answers_show_is_in_the_shape_of_all_of_them() -> None:
     assert set(SHOWN) == set(Shown.__annotations__) - {"acl"}, "an ACL is made of two columns"
+
+
+def test_every_event_that_makes_a_version_is_a_change_that_its_history_names() -> None:
+    making = {fact.name.partition(".")[2] for fact in FACTS if fact not in (KnowledgeRated, KnowledgeConfirmed)}
+    assert set(get_args(ItemChange)) == making
