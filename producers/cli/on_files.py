@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -14,7 +14,14 @@ from kledger.contract.errors import InvalidPayload, LedgerError
 from producers.cli.answer import FAILED, print_refusal
 from producers.cli.as_command import files_named
 
+if TYPE_CHECKING:  # its imports take a good part of the time of `kledger --help`
+    from ledger.integrity.signing_keys import VerifyingKey
+
 Data = Annotated[Path, typer.Option(envvar="KLEDGER_DATA", help="The data directory of the node.")]
+PublicKey = Annotated[
+    str | None,
+    typer.Option("--key", metavar="KEY", help="The public key that you trust: a file, or in base64."),
+]
 
 
 @contextmanager
@@ -56,3 +63,19 @@ def warnings_on_stderr() -> Iterator[None]:
         yield
     finally:
         structlog.configure(**before)
+
+
+def public_key(option: str | None) -> VerifyingKey | None:
+    """The public key of --key, a file or the key itself. Raises InvalidPayload."""
+    if option is None:
+        return None
+    from ledger.integrity.signing_keys import VerifyingKey
+
+    file = Path(option)
+    try:
+        return VerifyingKey.from_text(file.read_text("ascii") if file.is_file() else option)
+    except (OSError, ValueError, InvalidPayload) as error:
+        raise InvalidPayload(
+            f"{option!r} is neither a file with a public key nor a key in base64: kledger key show tells the node's",
+            errors=[],
+        ) from error

@@ -17,7 +17,7 @@ from producers.cli.as_command import AUDIT, as_operator, files_named
 from producers.cli.certificates import read_document
 from producers.cli.commands.admin import run_job
 from producers.cli.commands.backup.repairing import repair
-from producers.cli.on_files import require_node, warnings_on_stderr
+from producers.cli.on_files import PublicKey, public_key, require_node, warnings_on_stderr
 from producers.cli.progress import bar
 from producers.cli.result_files import Force, check_file, is_stdout, put
 from producers.cli.screen import counted, facts, plain, short_time, table, words
@@ -25,10 +25,6 @@ from producers.cli.session import Session
 
 CANNOT_RUN = 2
 
-KeyFile = Annotated[
-    Path | None,
-    typer.Option("--key", metavar="PUBKEY", help="The public key you trust: a PEM file.", show_default=False),
-]
 Data = Annotated[
     Path,
     typer.Option(envvar="KLEDGER_DATA", help="The node's data directory, whether it runs or not."),
@@ -46,7 +42,7 @@ def audit(
     checkpoints: Annotated[
         list[Path] | None, typer.Option(help="With --data: checkpoints that were copied elsewhere. Repeatable.")
     ] = None,
-    key: KeyFile = None,
+    key: PublicKey = None,
     repair_from: Annotated[
         str | None,
         typer.Option(
@@ -156,7 +152,7 @@ def prove(
 def check_proof(
     session: Session,
     file: Annotated[Path, typer.Argument(help="A proof, as kledger prove writes it.", show_default=False)],
-    key: KeyFile = None,
+    key: PublicKey = None,
 ) -> Answer:
     """Check a proof with a public key alone; no node and no log is needed.
 
@@ -165,10 +161,9 @@ def check_proof(
     Example: kledger check-proof proof.json --key node.pem
     """
     from ledger.integrity.proof import check_proof as check
-    from producers.operations.admin.auditing import read_key
 
     try:
-        checked = check(read_document(file), None if key is None else read_key(key))
+        checked = check(read_document(file), public_key(key))
     except LedgerError as error:
         _exit_unable(session, error)
     document = checked.to_json()
@@ -247,17 +242,17 @@ def accept_chain(
     return Answer(beginning, facts(("chain", f"begins {begins}"), ("accepted", beginning["accepted"])))
 
 
-def _audit_files(data: Path, nats: str | None, checkpoints: list[Path], key: Path | None) -> dict[str, Any]:
+def _audit_files(data: Path, nats: str | None, checkpoints: list[Path], key: str | None) -> dict[str, Any]:
     """Audit a data directory in this process."""
     import asyncio
 
-    from producers.operations.admin.auditing import audit_directory, read_key
+    from producers.operations.admin.auditing import audit_directory
 
     if not data.is_dir():
         require_node(data)
     with bar("audit", None) as shown, warnings_on_stderr():
-        trusted = None if key is None else read_key(key)
-        report = asyncio.run(audit_directory(data, shown.moved, nats=nats, outside=checkpoints, key=trusted))
+        audited = audit_directory(data, shown.moved, nats=nats, outside=checkpoints, key=public_key(key))
+        report = asyncio.run(audited)
     return report.to_json()
 
 

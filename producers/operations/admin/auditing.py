@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from kledger.contract.errors import DataDirectoryInUse, InvalidPayload, NodeMisconfigured
+from kledger.contract.errors import DataDirectoryInUse, NodeMisconfigured
 from ledger.broker.access import BrokerAccess
 from ledger.broker.server import EmbeddedServer
 from ledger.broker.server_config import HOST, ServerFiles, keep_passwords
@@ -41,16 +41,6 @@ async def audit_directory(
             return await audit(ledger, evidence, progress)
         finally:
             await ledger.close()
-
-
-def read_key(path: Path) -> VerifyingKey:
-    """A public key from a file. Raises InvalidPayload."""
-    try:
-        return VerifyingKey.from_text(path.read_text("ascii"))
-    except (OSError, ValueError, InvalidPayload) as error:
-        raise InvalidPayload(
-            f"the public key {path} cannot be read: {error}; kledger key show tells the node's", errors=[]
-        ) from error
 
 
 @asynccontextmanager

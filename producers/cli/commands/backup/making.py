@@ -12,8 +12,8 @@ from ledger.backup.address import is_in_store
 from producers.cli.answer import Answer
 from producers.cli.as_command import AUDIT, as_operator
 from producers.cli.commands import admin
-from producers.cli.commands.backup.options import Key, key_of
 from producers.cli.commands.backup.telling import moving, signed_by
+from producers.cli.on_files import PublicKey, public_key
 from producers.cli.progress import bar
 from producers.cli.screen import counted, facts, with_paths, words
 from producers.cli.session import Session
@@ -28,7 +28,7 @@ def backup(
     check: Annotated[
         bool, typer.Option("--check", help="Read the whole backup and look for damage; needs no node.")
     ] = False,
-    key: Key = None,
+    key: PublicKey = None,
 ) -> Answer:
     """Add what is new in the log to the backup in DIR: Parquet files that DuckDB reads as they are.
 
@@ -69,7 +69,7 @@ def _check(where: str, key: str | None) -> Answer:
     from ledger.backup.opening import opened
 
     with bar("check", None) as shown, opened(where) as place:
-        checked = check_backup(place, moving(shown), key=key_of(key))
+        checked = check_backup(place, moving(shown), key=public_key(key))
     verdict = words("damaged", "bold red") if checked.problems else words("whole", "green")
     told = facts(
         ("backup", verdict),

@@ -19,9 +19,9 @@ from producers.cli.answer import Answer
 from producers.cli.as_command import AUDIT, as_operator
 from producers.cli.commands.backup.broker import broker
 from producers.cli.commands.backup.mended import note_mended
-from producers.cli.commands.backup.options import Key, Nats, check_one, key_of
+from producers.cli.commands.backup.options import Nats, check_one
 from producers.cli.commands.backup.telling import moving, signed_by
-from producers.cli.on_files import warnings_on_stderr
+from producers.cli.on_files import PublicKey, public_key, warnings_on_stderr
 from producers.cli.progress import Bar, bar
 from producers.cli.screen import counted, facts, words
 from producers.cli.session import Session
@@ -47,7 +47,7 @@ def restore_backup(
     ] = None,
     nats: Nats = None,
     start_over: Annotated[bool, typer.Option("--start-over", help="Remove what an interrupted restore left.")] = False,
-    key: Key = None,
+    key: PublicKey = None,
 ) -> Answer:
     """Restore a whole log from a backup, into a data directory or a NATS server whose stream is empty.
 
@@ -66,7 +66,7 @@ def restore_backup(
         check_directory_place(data)
         _check_apart(directory, data)
     with bar("restore", None) as shown, brought_here(directory, data, moving(shown)) as here, warnings_on_stderr():
-        restored, views = asyncio.run(_restored(here, data, nats, shown, start_over, key_of(key)))
+        restored, views = asyncio.run(_restored(here, data, nats, shown, start_over, public_key(key)))
     note_mended(data, "log")
     lines = facts(
         (
