@@ -10,7 +10,7 @@ from typing import Annotated, TypeVar, cast, get_args
 from urllib.parse import unquote
 
 from fastapi import Depends, Path, Query
-from pydantic import BaseModel, Field, TypeAdapter, ValidationError
+from pydantic import AfterValidator, BaseModel, Field, TypeAdapter, ValidationError
 from starlette.requests import Request
 
 from kledger.answers.parts import Degraded
@@ -59,48 +59,15 @@ def decoded_id(sent: str) -> str:
         raise _fault("the id in the path", "is not percent-encoded UTF-8: encode it") from error
 
 
-async def _item_id(item_id: Annotated[str, Path(description="The id, percent-encoded")]) -> str:
-    return decoded_id(item_id)
-
-
-async def _goal_id(goal_id: Annotated[str, Path(description="The id, percent-encoded")]) -> str:
-    return decoded_id(goal_id)
-
-
-async def _session_id(session_id: Annotated[str, Path(description="The id, percent-encoded")]) -> str:
-    return decoded_id(session_id)
-
-
-async def _project_id(
-    project_id: Annotated[str, Path(description="Percent-encoded; ledger for the scope project:ledger")],
-) -> str:
-    return decoded_id(project_id)
-
-
-async def _record_id(record_id: Annotated[str, Path(description="The id, percent-encoded")]) -> str:
-    return decoded_id(record_id)
-
-
-async def _resource_id(resource_id: Annotated[str, Path(description="The id; its slashes raw, or as %2F")]) -> str:
-    return decoded_id(resource_id)
-
-
-async def _document_id(document_id: Annotated[str, Path(description="The id; its slashes raw, or as %2F")]) -> str:
-    return decoded_id(document_id)
-
-
-async def _recall_id(recall_id: Annotated[str, Path(description="The id, percent-encoded")]) -> str:
-    return decoded_id(recall_id)
-
-
-ItemId = Annotated[str, Depends(_item_id)]
-RecallId = Annotated[str, Depends(_recall_id)]
-GoalId = Annotated[str, Depends(_goal_id)]
-SessionId = Annotated[str, Depends(_session_id)]
-ProjectId = Annotated[str, Depends(_project_id)]
-RecordId = Annotated[str, Depends(_record_id)]
-ResourceId = Annotated[str, Depends(_resource_id)]
-DocumentId = Annotated[str, Depends(_document_id)]
+_Decoded = AfterValidator(decoded_id)
+ItemId = Annotated[str, Path(description="The id, percent-encoded"), _Decoded]
+GoalId = ItemId
+RecallId = ItemId
+RecordId = ItemId
+SessionId = ItemId
+ResourceId = Annotated[str, Path(description="The id; its slashes raw, or as %2F"), _Decoded]
+DocumentId = ResourceId
+ProjectId = Annotated[str, Path(description="Percent-encoded; ledger for the scope project:ledger"), _Decoded]
 
 
 @dataclass(frozen=True, slots=True)
