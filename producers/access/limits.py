@@ -1,11 +1,4 @@
-"""Limits of a node: sizes of requests, and rates per principal, each an environment variable.
-
-KLEDGER_LIMIT_BODY and KLEDGER_LIMIT_BATCH_BODY (bytes), KLEDGER_LIMIT_BATCH (payloads in one request),
-KLEDGER_LIMIT_RATE (requests per second) and KLEDGER_LIMIT_BURST. A rate of 0 means no limit. By default each token has
-a rate, and a node on loopback without tokens has none. What a connection may use before it is authenticated:
-KLEDGER_LIMIT_HEAD (bytes), KLEDGER_LIMIT_HEAD_SECONDS, KLEDGER_LIMIT_BODY_SECONDS, KLEDGER_LIMIT_IDLE_SECONDS and
-KLEDGER_LIMIT_CONNECTIONS.
-"""
+"""Limits of a node: sizes of requests, and rates per principal, each a variable KLEDGER_LIMIT_… of the environment."""
 
 from __future__ import annotations
 
@@ -35,7 +28,7 @@ class Limits(BaseSettings):
     batch: int = Field(default=5_000, ge=1)
     """Payloads in one request. The endpoints have limits of their own: 1,000 items, 5,000 verdicts."""
     rate: float | None = Field(default=None, ge=0)
-    """Requests per second of one principal; 0 for no limit."""
+    """Requests per second of one principal; 0 for no limit. By default 300 of a token, and no limit without tokens."""
     burst: float | None = Field(default=None, ge=1)
     """Requests that may arrive at once after a pause; by default those of two seconds."""
     head: int = Field(default=64 * 1024, ge=1024)
