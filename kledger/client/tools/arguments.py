@@ -11,6 +11,7 @@ from pydantic import Field
 
 from kledger.contract import language
 from kledger.contract.scopes import Visibility
+from kledger.contract.sessions import Window
 from kledger.contract.words import ExtractionKind, ItemFilter, MemoryLayer, ProfileType
 
 Query = Annotated[str, Field(min_length=1, max_length=4_000, description="What to look for, in words, in any language")]
@@ -99,7 +100,7 @@ Metadata = Annotated[
 ]
 SessionId = Annotated[str, Field(description="The session's id; it begins with its first message")]
 Messages = Annotated[list[dict[str, Any]], Field(description="Messages in order, each with its own id", min_length=1)]
-MaxTokens = Annotated[int, Field(ge=200, description="Tokens of the model's window; 70 % of them are used")]
+MaxTokens = Annotated[Window, Field(description="Tokens of the model's window; 70 % of them are used")]
 ForModel = Annotated[str | None, Field(description="The model, by whose tokens is counted")]
 RecordId = Annotated[str, Field(description="The id of the message or of the summary, as session_context shows it")]
 Noted = Annotated[

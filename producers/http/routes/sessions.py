@@ -19,7 +19,7 @@ from kledger.answers.sessions import (
     SessionSummaries,
 )
 from kledger.contract.bounds import MAX_ID
-from kledger.contract.sessions import LEAST_WINDOW, MOST_WINDOW
+from kledger.contract.sessions import Window
 from kledger.contract.words import SessionFilter
 from kledger.requests.sessions import AppendRequest, ScratchpadRequest
 from producers.http.answers import Json, ReadJson, documented
@@ -31,7 +31,7 @@ from producers.operations.sessions import appending, closing, outcome, reading, 
 from producers.operations.sessions import context as window
 
 After = Annotated[str | None, Query(max_length=MAX_ID, description="Messages after the one with this id")]
-MaxTokens = Annotated[int, Query(ge=LEAST_WINDOW, le=MOST_WINDOW, description="Tokens of the model's window")]
+MaxTokens = Annotated[Window, Query(description="Tokens of the model's window")]
 ForModel = Annotated[str | None, Query(max_length=200, description="The model, by whose tokens is counted")]
 
 
