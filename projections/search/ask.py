@@ -153,13 +153,15 @@ class Searcher:
             dict(asked.only or {}),
             versions=asked.versions,
         )
-        answer = await self._feed.search(asked.query, options, asked.paths, meanwhile)
+        answer = await self._feed.searches.answer(asked.query, options, asked.paths, meanwhile)
         if answer.lacking is not None and asked.lacking is not None:
             reason = f"{answer.lacking}: the answer goes by words and freshness; see /health for the endpoint"
             asked.lacking(Degraded(part="embeddings", reason=reason, position=self._feed.applied))
         found = answer.found
         if asked.since is not None:
-            fresh = await self._feed.search(asked.query, replace(options, limit=RECENT, since=asked.since), asked.paths)
+            fresh = await self._feed.searches.answer(
+                asked.query, replace(options, limit=RECENT, since=asked.since), asked.paths
+            )
             known = {each.valid_from for each in found}
             found = [*found, *(each for each in fresh.found if each.valid_from not in known)]
         return found

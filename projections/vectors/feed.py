@@ -8,9 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import shutil
 from collections.abc import Awaitable, Callable
-from pathlib import Path
 from typing import Any
 
 import duckdb
@@ -22,12 +20,11 @@ from projections.engine.view import View
 from projections.vectors.backlog import Backlog
 from projections.vectors.canary import Canary
 from projections.vectors.changes import changes_after
-from projections.vectors.client import Answer, VectorClient
-from projections.vectors.embedding.hashed import DIMENSIONS, MODEL
-from projections.vectors.errors import VectorProcessGone, VectorStoreFailed
-from projections.vectors.store.directories import model_slug, read_checkpoint, replace_file
-from projections.vectors.store.port import SearchOptions
-from projections.vectors.wire import Paths, Settings, Store
+from projections.vectors.client import VectorClient
+from projections.vectors.errors import VectorProcessGone
+from projections.vectors.on_disk import applied_before, keep_within, mark_for_reset, mark_of, model_of
+from projections.vectors.searches import Searches
+from projections.vectors.wire import Settings, Store
 
 log = structlog.get_logger(__name__)
 
@@ -36,15 +33,12 @@ CHANGES = 500
 _LONGEST_PAUSE = 5.0
 # The longest delay of a change that nobody waits for, so that several go in one request.
 _GATHER_SECONDS = 0.1
-_RESTART_PATIENCE = 10.0
-# What the process has not answered by then it does not answer: it hangs, or its disk does.
-_ANSWER_PATIENCE = 20.0
 # How often a standby node polls the position of the vectors.
 _LOOK_SECONDS = 0.1
 
 
 class VectorFeed:
-    """Manages a node's vector process: starts, feeds and restarts it, and sends it searches."""
+    """Manages a node's vector process: starts, feeds and restarts it."""
 
     def __init__(
         self, view: View, settings: Settings, org: str, *, may_write: Callable[[], bool] = lambda: True
@@ -56,18 +50,17 @@ class VectorFeed:
         self._client: VectorClient | None = None
         self._watching: asyncio.Task[None] | None = None
         self._starting: asyncio.Task[None] | None = None
-        self._reset_marker = Path(settings.directory or ".") / "begin-anew"
         self._awaited = 0
         self._hurry = asyncio.Event()
         self.turn = asyncio.Lock()
         """Held while changes are being sent; its holder may replace the process."""
         self.applied = 0
-        self._answered_from = 0  # the highest position that searches have seen; after a restart they wait for it
-        self._begun = 0  # last position of the changes being sent: searches may have seen some of them
         self._outage = Outage("feeding the vectors pauses", "feeding the vectors goes on", log)
         self.trouble: LedgerError | None = None
         """Why the vectors do not move at present; None while they do."""
-        self.backlog = Backlog(view, org, self._running, may_write)
+        self.searches = Searches(self, view)
+        """Sends searches to the process."""
+        self.backlog = Backlog(view, org, lambda: self.client, may_write)
         """Embeds indexed versions, where a model is configured."""
         self.canary = Canary(self, view)
         """Checks samples of the vectors against the view."""
@@ -85,8 +78,15 @@ class VectorFeed:
 
     @property
     def client(self) -> VectorClient:
-        """The running process. Raises VectorProcessGone."""
-        return self._running()
+        """The process. Raises VectorProcessGone where it has not started yet."""
+        if self._client is None:
+            raise VectorProcessGone("the vector process is not started yet")
+        return self._client
+
+    @property
+    def running(self) -> VectorClient | None:
+        """The process, while it runs."""
+        return self._client if self._client is not None and self._client.running else None
 
     @property
     def comes(self) -> bool:
@@ -96,8 +96,7 @@ class VectorFeed:
     @property
     def model(self) -> str:
         """The model that makes the vectors, with their size."""
-        embedding = self._settings.embedding
-        return f"{MODEL}/{DIMENSIONS}" if embedding is None else f"{embedding.model}/{embedding.dimensions}"
+        return "{}/{}".format(*model_of(self._settings))
 
     @property
     def embedded(self) -> int:
@@ -115,30 +114,13 @@ class VectorFeed:
         return self._client.vector_weight if self._client else 0.0
 
     def begin_within(self, head: int) -> None:
-        """Begin to start the process for a log that ends at `head`.
-
-        Vectors that go beyond it are made anew: what comes at their positions would be taken for applied. So are those
-        that do not say how far they go.
-        """
-        try:
-            applied = _loaded_before(self._settings)
-        except VectorStoreFailed as error:
-            self._discard(reason=error.message)
-        else:
-            if applied > head:
-                self._discard(reason="they go beyond the log", applied=applied, head=head)
-            elif head and not applied:  # as after an upgrade
-                log.info("the vectors are made from the log", head=head)
+        """Begin to start the process for a log that ends at `head`, without vectors that go beyond it."""
+        keep_within(self._settings, head)
         self.begin()
-
-    def _discard(self, **about: object) -> None:
-        log.warning("the vectors are made anew", **about)
-        self.will_begin_anew()  # also where this start is cut
-        shutil.rmtree(_folder(self._settings))
 
     def begin(self) -> None:
         """Begin to start the process; `start` waits for it."""
-        self.applied = _loaded_before(self._settings)
+        self.applied = applied_before(self._settings)
         self._starting = asyncio.create_task(self._start(), name="vector-process-start")
 
     async def start(self) -> None:
@@ -168,7 +150,13 @@ class VectorFeed:
         if settings is not self._settings:  # another process took over meanwhile
             await client.close()
             return
-        self._client, self.applied = client, applied  # together, so that a search sees matching values
+        await self._take(client, applied)
+
+    async def _take(self, client: VectorClient, applied: int) -> None:
+        """Have this process from now on; its position with it, so that a search sees matching values."""
+        if self._watching is not None:
+            self._watching.cancel()
+        self._client, self.applied = client, applied
         self._watching = asyncio.create_task(self._notify_on_exit(client), name="vector-process-watch")
         await self._view.moved()
 
@@ -189,13 +177,13 @@ class VectorFeed:
         while True:
             try:
                 await self._started()
-                if self._client is None or not self._client.running:
+                if self.running is None:
                     if self.ending():
                         return
                     await self._restart()
                 if not self._may_write():
                     await self._stand_by()
-                elif self._reset_marker.exists():
+                elif mark_of(self._settings).exists():
                     await self.begin_anew()
                 else:
                     await self._feed()
@@ -211,8 +199,7 @@ class VectorFeed:
 
     def will_begin_anew(self) -> None:
         """Mark the vectors for a reset, as their view is about to be replaced; the mark survives a crash."""
-        self._reset_marker.parent.mkdir(parents=True, exist_ok=True)
-        replace_file(self._reset_marker, "")
+        mark_for_reset(self._settings)
 
     async def begin_anew(self) -> None:
         """Remove all vectors and feed them again from the start of the view, if they are marked for it.
@@ -220,18 +207,19 @@ class VectorFeed:
         Searches wait meanwhile. A standby node only removes its mark: the writing node resets them when it is rebuilt.
         """
         if not self._may_write():
-            self._reset_marker.unlink(missing_ok=True)
+            mark_of(self._settings).unlink(missing_ok=True)
             return
         async with self.turn:  # an examination meanwhile would report missing points
-            if self._reset_marker.exists():  # else they were reset while this waited for the lock
+            mark = mark_of(self._settings)
+            if mark.exists():  # else they were reset while this waited for the lock
                 with contextlib.suppress(VectorProcessGone):  # the next process resets them
-                    self.applied = await self._running().clear()
-                    self._reset_marker.unlink(missing_ok=True)
+                    self.applied = await self.client.clear()
+                    mark.unlink(missing_ok=True)
                     self.canary.damage = None
         await self._view.moved()
 
     async def _feed(self) -> None:
-        client = self._running()
+        client = self.client
         if self._view.position <= self.applied:
             # A start that ran while `replace` installed another process may have failed: its error is obsolete.
             self.trouble = None
@@ -239,34 +227,32 @@ class VectorFeed:
             await self._view.until(lambda: self._view.position > self.applied or not client.running)
             return
         if not self._awaited and self._view.position - self.applied < CHANGES:
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(_GATHER_SECONDS):
-                    await self._hurry.wait()
+            await self._unless_hurried(_GATHER_SECONDS)
         async with self.turn:
             if client is not self._client:
                 return
             changes, upto = await self._view.ask(changes_after, self.org, self.applied, CHANGES)
             if not self._may_write():
                 return
-            after, self._begun = self.applied, upto
+            after = self.applied
+            self.searches.will_see(upto)
             self.applied = await client.index(changes, after=after, checkpoint=upto)
             if changes and self._settings.embedding is not None:
                 self.backlog.came(sum(isinstance(change, Store) for change in changes))
             if changes and self.fed is not None:
                 await self.fed(after, self.applied)
-        self._answered_from = max(self._answered_from, self.applied)
+        self.searches.see(self.applied)
         await self._view.moved()
 
     async def replace(self, client: VectorClient, settings: Settings, applied: int) -> None:
         """Switch to another process, which is at position `applied`, and close the old one. The caller holds `turn`."""
+        if (mark := mark_of(self._settings)).exists():
+            mark_for_reset(settings)
+            mark.unlink()
         old, self._settings = self._client, settings
         self.canary.damage = self.trouble = None
-        self._client, self.applied = client, applied
-        self._answered_from, self._begun = min(self._answered_from, applied), min(self._begun, applied)
-        if self._watching is not None:
-            self._watching.cancel()
-        self._watching = asyncio.create_task(self._notify_on_exit(client), name="vector-process-watch")
-        await self._view.moved()
+        self.searches.see_another(applied)
+        await self._take(client, applied)
         if old is not None:
             with contextlib.suppress(VectorProcessGone):
                 await old.close()
@@ -274,20 +260,27 @@ class VectorFeed:
     async def _stand_by(self) -> None:
         """Another node writes: poll the applied position, more often while a reader waits for one."""
         before = self.applied
-        self.applied = int((await self._running().status())["applied"])
-        self._answered_from = max(self._answered_from, self.applied)
+        self.applied = int((await self.client.status())["applied"])
+        self.searches.see(self.applied)
         if self.applied != before:
             await self._view.moved()
+        if self._awaited:
+            await asyncio.sleep(_LOOK_SECONDS)
+        else:
+            await self._unless_hurried(_GATHER_SECONDS * 5)
+
+    async def _unless_hurried(self, seconds: float) -> None:
+        """Wait so long, or until somebody waits for a position."""
         with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(_LOOK_SECONDS if self._awaited else _GATHER_SECONDS * 5):
-                await asyncio.sleep(_LOOK_SECONDS) if self._awaited else await self._hurry.wait()
+            async with asyncio.timeout(seconds):
+                await self._hurry.wait()
 
     async def _restart(self) -> None:
         if self._client is not None:
             with contextlib.suppress(VectorProcessGone):
                 await self._client.close()
             log.warning("the vector process is started again")
-            self._answered_from = max(self._answered_from, self._begun)
+            self.searches.lose()
         await self._start()
 
     async def _notify_on_exit(self, client: VectorClient) -> None:
@@ -296,58 +289,7 @@ class VectorFeed:
 
     async def _refresh_applied(self) -> None:
         with contextlib.suppress(LedgerError):
-            self.applied = int((await self._running().status())["applied"])
-
-    def _running(self) -> VectorClient:
-        if self._client is None:
-            raise VectorProcessGone("the vector process is not started yet")
-        return self._client
-
-    async def search(
-        self, query: str, options: SearchOptions, paths: Paths, meanwhile: Callable[[], None] | None = None
-    ) -> Answer:
-        """See VectorClient.answer; waits up to a limit while the process restarts.
-
-        A restarted process may have lost what was not durable: until it has been fed that again, an answer would lack
-        results that earlier ones had. Raises ViewBehind when that takes too long, or the process does not answer.
-        """
-        failed: VectorClient | None = None
-        while True:
-            client = await self._until_whole(failed)
-            try:
-                async with asyncio.timeout(_ANSWER_PATIENCE):
-                    return await client.answer(query, options, paths, meanwhile)
-            except VectorProcessGone:
-                if failed is not None:
-                    raise
-                failed = client
-            except TimeoutError as error:
-                raise ViewBehind(
-                    f"the vector process does not answer a search for {_ANSWER_PATIENCE:g} s: try again, or see what "
-                    "kledger status says of it",
-                    position=self.applied,
-                ) from error
-
-    async def _until_whole(self, failed: VectorClient | None) -> VectorClient:
-        """The process, once it is another one than `failed` and has everything that earlier searches saw."""
-
-        def whole() -> bool:
-            client = self._client
-            return (
-                client is not None and client is not failed and client.running and self.applied >= self._answered_from
-            )
-
-        if not whole():
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(_RESTART_PATIENCE):
-                    await self._view.until(whole)
-        if not whole():
-            raise ViewBehind(
-                f"the vector process is started and is at position {self.applied}, searches had "
-                f"{self._answered_from}: try again, or see what kledger status says of the lag",
-                position=self.applied,
-            )
-        return self._running()
+            self.applied = int((await self.client.status())["applied"])
 
     async def until_started(self, within: float) -> None:
         """Return once the process runs; a node does not wait for it where vectors are on disk, or after its end.
@@ -355,16 +297,13 @@ class VectorFeed:
         Raises VectorProcessGone where it does not come within so many seconds.
         """
 
-        def running() -> bool:
-            return self.trouble is not None or (self._client is not None and self._client.running)
-
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(within):
-                await self._view.until(running)
-        self._running()
+                await self._view.until(lambda: self.trouble is not None or self.running is not None)
+        _ = self.client
 
     async def status(self) -> dict[str, Any]:
-        return await self._running().status()
+        return await self.client.status()
 
     async def wait_for(self, position: int, timeout: float) -> None:
         """Return once the vectors have applied `position`. Raises ViewBehind."""
@@ -396,17 +335,3 @@ class VectorFeed:
         if self._client is not None:
             with contextlib.suppress(VectorProcessGone):
                 await self._client.close()
-
-
-def _loaded_before(settings: Settings) -> int:
-    """The checkpoint of Edge's files on disk; 0 where there are none, and for a Qdrant server."""
-    if settings.qdrant_url is not None or settings.directory is None:
-        return 0
-    return read_checkpoint(_folder(settings))
-
-
-def _folder(settings: Settings) -> Path:
-    """Where Edge's files of the model are."""
-    embedding = settings.embedding
-    model = (MODEL, DIMENSIONS) if embedding is None else (embedding.model, embedding.dimensions)
-    return Path(settings.directory or ".") / model_slug(*model)

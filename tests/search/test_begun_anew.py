@@ -17,10 +17,11 @@ from ledger.store.in_memory import MemoryLedger
 from projections.engine.duckdb import open_view
 from projections.engine.view import Instance, View
 from projections.live.projector import Projector
-from projections.vectors import feed as feed_module
+from projections.vectors import searches
 from projections.vectors.client import VectorClient
 from projections.vectors.errors import VectorProcessGone
 from projections.vectors.feed import VectorFeed
+from projections.vectors.on_disk import mark_of
 from projections.vectors.soundness import sound
 from projections.vectors.store.port import SearchOptions
 from projections.vectors.wire import Settings, Store
@@ -154,14 +155,14 @@ async def test_a_search_that_a_hanging_process_does_not_answer_ends_with_an_erro
     fed: VectorFeed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     options = SearchOptions([EVERYTHING])
-    found = (await fed.search("deploy", options, "fused")).found
-    monkeypatch.setattr(feed_module, "_ANSWER_PATIENCE", 0.1)
+    found = (await fed.searches.answer("deploy", options, "fused")).found
+    monkeypatch.setattr(searches, "_ANSWER_PATIENCE", 0.1)
     os.kill(fed.client.pid, signal.SIGSTOP)
     with pytest.raises(ViewBehind, match="does not answer a search"):
-        await fed.search("deploy", options, "fused")
+        await fed.searches.answer("deploy", options, "fused")
     os.kill(fed.client.pid, signal.SIGCONT)
-    monkeypatch.setattr(feed_module, "_ANSWER_PATIENCE", PATIENCE)
-    assert (await fed.search("deploy", options, "fused")).found == found
+    monkeypatch.setattr(searches, "_ANSWER_PATIENCE", PATIENCE)
+    assert (await fed.searches.answer("deploy", options, "fused")).found == found
 
 
 async def test_a_process_that_is_still_asked_where_it_is_while_another_takes_over_is_closed(
@@ -182,3 +183,15 @@ async def test_a_process_that_is_still_asked_where_it_is_while_another_takes_ove
     assert other.running
     assert [each.running for each in asked] == [False]
     await feed.close()
+
+
+async def test_a_mark_to_begin_anew_is_of_the_vectors_in_use(fed: VectorFeed, tmp_path: Path) -> None:
+    before, later = Settings(str(tmp_path / "second")), Settings(str(tmp_path / "third"))
+    async with fed.turn:
+        await fed.replace(await VectorClient.start(before), before, 0)
+        fed.will_begin_anew()
+        assert mark_of(before).exists(), "for whoever starts after a crash"
+        await fed.replace(await VectorClient.start(later), later, 0)
+        assert mark_of(later).exists()
+    await fed.begin_anew()
+    assert not mark_of(later).exists()
