@@ -218,6 +218,7 @@ class KnowledgeRules(Rules):
         if 0 < len(self._changed_items) <= FEW:
             self._write_few(con)
         elif self._changed_items:
+            # Their types are known: `insert`, which looks at each value, takes twice as long for thousands of items.
             columns = zip(*map(_VALUES_OF, self._changed_items.values()), strict=True)
             arrays = [pa.array(values, field.type) for values, field in zip(columns, _SCHEMA, strict=True)]
             con.register("touched", pa.table(arrays, schema=_SCHEMA))
