@@ -34,6 +34,13 @@ def shares(counted: Iterator[tuple[str, int]]) -> dict[int, float]:
     return {term: 1 - (1 - count / total) ** USUAL_TERMS for term, count in counts.items()}
 
 
+def merged(*lists: dict[int, float]) -> dict[int, float]:
+    """The terms of several lists. Of two words with one hash, and of one that two languages have, the usual one counts:
+    a rare one would make it as rare as an unknown word.
+    """
+    return {term: max(each.get(term, 0.0) for each in lists) for term in set().union(*lists)}
+
+
 def read(file: Path) -> Iterator[tuple[str, int]]:
     """The words of a list with their counts."""
     for line in file.read_text(encoding="utf-8-sig").splitlines():
@@ -47,7 +54,7 @@ def main() -> None:
     parser.add_argument("english", type=Path, help="words and counts")
     parser.add_argument("chinese", type=Path, help="words, counts and parts of speech")
     files = parser.parse_args()
-    known = {**shares(read(files.english)), **shares(read(files.chinese))}
+    known = merged(shares(read(files.english)), shares(read(files.chinese)))
     kept = {term: share for term, share in sorted(known.items()) if share >= LEAST_SHARE}
     np.savez_compressed(BACKGROUND, terms=np.fromiter(kept, np.uint32), shares=np.fromiter(kept.values(), np.float16))
     print(f"{len(kept):,} of {len(known):,} terms, {BACKGROUND.stat().st_size:,} bytes")

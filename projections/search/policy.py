@@ -14,6 +14,7 @@ from kledger.contract.recall import FLOOR_A_TENFOLD, FLOOR_OF_ONE, MOST_FLOOR
 from projections.search import asked_differently, match, model_rerank, ranking, rerank
 from projections.vectors import tokens
 from projections.vectors.embedding.weights import HASHED_VECTOR_WEIGHT, SENTENCE_VECTOR_WEIGHT
+from projections.vectors.store.directories import FORMAT
 
 _NAME_CHARACTERS = 12
 
@@ -29,6 +30,9 @@ def policy(model: str) -> str:
         "words": [
             *(tokens.PAIR_WEIGHT, tokens.FRAGMENT_WEIGHT, tokens.CJK_PAIR_WEIGHT, tokens.CJK_CHARACTER_WEIGHT),
             "".join(sorted(tokens.STOP_CHARACTERS)),
+            hashlib.sha256(" ".join(sorted(tokens.STOP_WORDS)).encode()).hexdigest(),
+            hashlib.sha256(match.BACKGROUND.read_bytes()).hexdigest(),
+            FORMAT,
         ],
         "lent": [ranking.LENDING, ranking.LENT, ranking.LENT_BACK, match.LENT_MATCH],
         "match": [FLOOR_OF_ONE, FLOOR_A_TENFOLD, MOST_FLOOR, match.PASSAGE, match.LEAST_SHARE, match.UNRELATED],

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from bench.background import merged
 from kledger.contract.recall import FLOOR_OF_ONE, MOST_FLOOR, floor_of
 from projections.search.match import UNRELATED, Passages, covered, joined, passages, weighed
 from projections.search.ranking import LENT, Candidate, fuse, lend
@@ -44,6 +45,18 @@ def test_words_that_ask_and_point_cover_nothing(query: str, content: str) -> Non
 def test_a_question_that_nothing_answers_stays_below_the_floor(query: str) -> None:
     assert covered(weighed(query), ROLLBACK) < MOST_FLOOR
     assert covered(weighed(query), REFUND) < MOST_FLOOR
+
+
+def test_a_usual_word_is_usual_whatever_rare_word_has_its_hash() -> None:
+    assert merged({1: 0.03, 2: 0.1}, {1: 2e-6, 3: 0.2}) == {1: 0.03, 2: 0.1, 3: 0.2}
+
+
+@pytest.mark.parametrize("word", ["called", "house", "style", "people", "work", "pc", "visa", "water", "cd"])
+def test_a_usual_word_says_less_than_one_that_nobody_knows(word: str) -> None:
+    """Its hash may be that of a rare Chinese word, which made `call` as rare as a name."""
+    item = passages("", f"The {word} is here.")
+    assert covered(weighed(f"{word} zorquilax"), item) < 0.4
+    assert covered(weighed(f"{word} zorquilax"), passages("", "A zorquilax is here.")) > 0.6
 
 
 def test_an_answer_deep_in_a_long_text_matches_as_it_does_alone() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from types import ModuleType
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from kledger.contract import recall
 from projections.search import asked_differently, match, model_rerank, ranking, rerank
 from projections.search import policy as named
+from projections.vectors import tokens
 from projections.vectors.embedding import weights
 
 MODULES = (match, ranking, rerank, model_rerank, asked_differently, weights, recall)
@@ -43,6 +45,21 @@ def test_another_value_of_a_setting_is_another_policy(
         if hasattr(place, name):
             monkeypatch.setattr(place, name, getattr(module, name) / 2)
     assert name_now() != before
+
+
+def test_other_words_are_another_policy(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    other = tmp_path / "background.npz"
+    other.write_bytes(match.BACKGROUND.read_bytes()[:-1])
+    for module, name, value in (
+        (tokens, "STOP_WORDS", tokens.STOP_WORDS - {"the"}),
+        (tokens, "STOP_CHARACTERS", tokens.STOP_CHARACTERS - {"的"}),
+        (match, "BACKGROUND", other),
+        (named, "FORMAT", named.FORMAT + 1),
+    ):
+        before = name_now()
+        with monkeypatch.context() as patched:
+            patched.setattr(module, name, value)
+            assert name_now() != before
 
 
 def test_another_model_of_the_vectors_is_another_policy() -> None:
