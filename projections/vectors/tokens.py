@@ -3,7 +3,7 @@
 The vector has three kinds of terms:
 
 - *words*: English stems without stop words, Chinese two-character pairs;
-- *pairs* of neighbouring stems, so that words that stand together count for more;
+- *pairs* of neighbouring stems, so that words that stand together count for more, and a compound as one word;
 - *fragments*: character 4-grams of words and single Chinese characters, for typos and command names.
 
 A document's weight is BM25's term-frequency part (saturation and length, with a fixed average length, so
@@ -27,6 +27,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from projections.english import BASES
 from projections.english import stem as stem_of
 
 MOST_CHARACTERS = 100_000
@@ -34,7 +35,12 @@ MOST_CHARACTERS = 100_000
 
 CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uac00-\ud7af"
 _STOPS = ".:;!?\n\u3002"
-_PIECE = re.compile(rf"[{CJK}]+|[^\W_{CJK}]+|[{_STOPS}]")
+_LETTERS = rf"[^\W\d_{CJK}]+"
+_NUMBER = r"\d{1,3}(?:,\d{3})+(?!\d)"  # 58,400
+_COMPOUND = rf"(?<![\w-]){_LETTERS}-{_LETTERS}(?![\w-])"  # e-mail
+_PIECE = re.compile(rf"[{CJK}]+|{_NUMBER}|{_COMPOUND}|[^\W_{CJK}]+|[{_STOPS}]")
+_MEASURE = re.compile(rf"(\d+)({_LETTERS})")  # 16GB
+_ORDINALS = frozenset(("st", "nd", "rd", "th"))
 _IS_CJK = re.compile(f"[{CJK}]").match
 _FIRST_CJK = CJK[0]
 _FRAGMENT = 4
@@ -50,12 +56,26 @@ _SHORTENED = re.compile(r"(?<=[^\W\d_])(?:(?:(?<!ca)n)?['\u2019\u02bc]t|['\u2019
 # Odd and different: the hash depends on the order of the pair, and two equal stems do not cancel out.
 _FIRST_OF_PAIR, _SECOND_OF_PAIR = 0x9E3779B1, 0x85EBCA77
 
+# Latin letters with an accent, which many leave out, and their letters.
+_ACCENTED = {
+    letter: plain
+    for letter in map(chr, (*range(0xC0, 0x250), *range(0x1E00, 0x1F00)))
+    if (plain := unicodedata.normalize("NFD", letter)[0]).isascii()
+} | {"ø": "o", "ł": "l", "đ": "d", "ı": "i", "ß": "ss", "æ": "ae", "œ": "oe"}
+_HAS_ACCENTS = re.compile(f"[{''.join(_ACCENTED)}]")
+
 _STOP_WORDS = """
 a an and are as at be but by for from has have if in into is it its no not of on or such that the their then
 there these they this to was were will with what which who whom whose how why when where do does did can could
 should would i me my we our you your
 """
 STOP_WORDS = frozenset(_STOP_WORDS.split())
+_POINTING_WORDS = """
+about am any been being had he her hers herself him himself his itself many much myself ourselves ours she some
+them theirs themselves those yours yourself
+"""
+POINTING_WORDS = frozenset(_POINTING_WORDS.split())
+"""English that asks and points, beside the stop words. Such a word ranks by its rarity, and covers nothing."""
 STOP_CHARACTERS = frozenset("的了是我你您他她它们这那哪谁什么怎吗呢吧啊呀嘛")
 """Chinese that asks and points. A pair of two of them, as 我的 and 什么, ranks by its rarity, and covers nothing."""
 
@@ -103,13 +123,28 @@ class _Terms(NamedTuple):
     characters: list[int]
 
 
+class _Word(NamedTuple):
+    """The hashed terms of one run of letters and digits.
+
+    `whole` is what else it is as one word, or in parts: a term of a document, and evidence beside them in a query.
+    """
+
+    stems: tuple[int, ...]
+    fragments: tuple[int, ...]
+    whole: tuple[int, ...] = ()
+
+
 def normalise(text: str) -> str:
-    """The searchable part of a text in NFKC form and lower case: `ＧＩＴ` and `git` are one word, `what's` is `what`.
+    """The searchable part of a text in NFKC form and lower case, without accents: `ＧＩＴ` and `git` are one word, and
+    `Café` is `cafe`, `what's` is `what`.
 
     Cut before and after, as NFKC may expand one character to eighteen.
     """
     text = text[:MOST_CHARACTERS]
-    text = text.lower() if text.isascii() else one_form(text).lower()[:MOST_CHARACTERS]
+    if text.isascii():
+        text = text.lower()
+    else:
+        text = _HAS_ACCENTS.sub(lambda found: _ACCENTED[found[0]], one_form(text).lower())[:MOST_CHARACTERS]
     return _SHORTENED.sub("", text) if any(mark in text for mark in "'\u2019\u02bc") else text
 
 
@@ -127,7 +162,7 @@ def document_terms(task: str, content: str) -> Sparse:
 
 def documents_terms(texts: Sequence[str]) -> list[Sparse]:
     """The sparse vectors of items, each from its task, a newline and its content; no vector depends on another text."""
-    parts = [part for text in texts for part in _terms(text)]
+    parts = [part for text in texts for part in _terms(text, of_document=True)]
     terms = np.frombuffer(array(_UINT32, itertools.chain.from_iterable(parts)), np.uint32)
     lengths = np.fromiter(map(len, parts), np.int64, len(parts))
     # in one number: which text, which term, which kind
@@ -187,7 +222,7 @@ def word_terms(text: str) -> list[int]:
     return [term for kind in (terms.stems, terms.cjk_pairs) for term in Counter(kind).elements()]
 
 
-def _terms(text: str, *, of_stop_words: bool = True) -> _Terms:
+def _terms(text: str, *, of_stop_words: bool = True, of_document: bool = False) -> _Terms:
     stems: list[int] = []
     pairs: list[int] = []
     fragments: list[int] = []
@@ -197,7 +232,8 @@ def _terms(text: str, *, of_stop_words: bool = True) -> _Terms:
     for run in _PIECE.findall(normalise(text)):
         if run in _STOPS:
             before = None
-        elif run >= _FIRST_CJK and _IS_CJK(run):
+            continue
+        if run >= _FIRST_CJK and _IS_CJK(run):
             before = None
             of_run = [run[i : i + 2] for i in range(max(1, len(run) - 1))]
             if not of_stop_words:
@@ -205,30 +241,51 @@ def _terms(text: str, *, of_stop_words: bool = True) -> _Terms:
                 run = "".join(character for character in run if character not in STOP_CHARACTERS)
             characters += map(_character, run)
             cjk_pairs += map(_cjk_pair, of_run)
-        else:
-            stem, parts = _word(run)
-            if stem is not None or of_stop_words:
-                fragments += parts
-            if stem is None:
-                continue  # a stop word is no term, and the stems around it still form a pair
+            continue
+        if not of_stop_words and run in POINTING_WORDS:
+            before = None  # where it ranks, the words around it are no pair
+            continue
+        word = _word(run)
+        if word.stems or of_stop_words:
+            fragments += word.fragments
+        for stem in word.stems:  # a stop word is no term, and the stems around it still form a pair
             stems.append(stem)
             if before is not None:
                 pairs.append((before * _FIRST_OF_PAIR + stem * _SECOND_OF_PAIR) & 0xFFFFFFFF)
             before = stem
+        (stems if of_document else pairs).extend(word.whole)
     return _Terms(stems, pairs, fragments, cjk_pairs, characters)
 
 
-def _word(word: str) -> tuple[int | None, tuple[int, ...]]:
-    """The hashes of the word's stem (None for a stop word) and of its fragments; not cached for overlong words."""
+def _word(word: str) -> _Word:
+    """The terms of a run of letters and digits; not cached for overlong ones."""
     return _parts(word) if len(word) > _LONG_WORD else _cached_parts(word)
 
 
-def _parts(word: str) -> tuple[int | None, tuple[int, ...]]:
+def _parts(word: str) -> _Word:
+    if "," in word:  # a number is one word however it is written, and each part finds what was a list
+        parts = [_of_plain(part) for part in word.split(",")]
+        whole = _of_plain(word.replace(",", ""))
+        return _Word(whole.stems, whole.fragments, tuple(stem for part in parts for stem in part.stems))
+    if "-" in word:
+        parts = [_of_plain(part) for part in word.split("-")]
+        stems, fragments = (tuple(itertools.chain(*(each[at] for each in parts))) for at in (0, 1))
+        return _Word(stems, fragments, (_stem(word.replace("-", "")),))
+    return _of_plain(word)
+
+
+def _of_plain(word: str) -> _Word:
     framed = f"^{word}$"
     starts = range(max(1, len(framed) - _FRAGMENT + 1))
     fragments = tuple(_hash(f"f{framed[i : i + _FRAGMENT]}") for i in starts)
-    stem = None if word in STOP_WORDS else _hash(f"w{stem_of(word)}")
-    return stem, fragments
+    if measure := _MEASURE.fullmatch(word):
+        number, unit = measure.groups()
+        return _Word((_stem(number),) if unit in _ORDINALS else (_stem(number), _stem(unit)), fragments)
+    return _Word(() if word in STOP_WORDS else (_stem(word),), fragments)
+
+
+def _stem(word: str) -> int:
+    return _hash(f"w{stem_of(BASES.get(word, word))}")
 
 
 _cached_parts = lru_cache(maxsize=1 << 16)(_parts)

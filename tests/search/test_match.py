@@ -35,6 +35,10 @@ def test_an_item_that_answers_matches_more_than_the_floor(query: str, item: Pass
         ("Why doesn't it rain?", "I can't stand meetings."),
         ("我的副业是什么", "我的生日是五月。"),
         ("你喜欢什么", "你是谁，为什么来？"),
+        ("Who is she?", "She said that she is late."),
+        ("How old am I?", "I am a vegetarian."),
+        ("How much does it cost?", "Much of it is about him."),
+        ("How many children have I?", "Many of them had been ours."),
     ],
 )
 def test_words_that_ask_and_point_cover_nothing(query: str, content: str) -> None:
@@ -73,8 +77,18 @@ def test_a_query_without_letters_matches_nothing() -> None:
     assert covered(weighed("release"), passages("", "")) == 0.0
 
 
-def test_a_text_matches_itself_wholly() -> None:
-    assert covered(weighed("Roll back a release"), ROLLBACK) == pytest.approx(1.0)
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Roll back a release",
+        "She told him much about her team",
+        "E-mail: 58,400 at 9am, 16GB",
+        "我的猫叫年糕，茶",
+        "Zoë bought 1,2 mice",
+    ],
+)
+def test_a_text_matches_itself_wholly(text: str) -> None:
+    assert covered(weighed(text), passages("", text)) == pytest.approx(1.0)
 
 
 def test_a_cosine_joins_where_a_sentence_model_made_it() -> None:

@@ -65,6 +65,86 @@ def test_full_width_and_capital_letters_are_plain_ones() -> None:
     assert terms("ＧＩＴ") == terms("git")
 
 
+@pytest.mark.parametrize(
+    ("written", "asked"),
+    [
+        ("Café Noir", "cafe noir"),
+        ("Zoë, José and Łukasz", "Zoe, Jose and Lukasz"),
+        ("Straße", "strasse"),
+        ("Nguyễn", "nguyen"),
+        ("e\u0301clair", "eclair"),
+    ],
+)
+def test_a_letter_with_an_accent_is_its_letter(written: str, asked: str) -> None:
+    assert terms(written, words_only=False) == terms(asked, words_only=False)
+
+
+@pytest.mark.parametrize("kept", ["й", "が", "ご", "각", "ё"])
+def test_marks_of_other_scripts_make_other_letters(kept: str) -> None:
+    assert normalise(kept) == kept
+
+
+@pytest.mark.parametrize("written", ["58,400", "1,234,567", "£58,400.50", "月薪58,400元"])
+def test_a_number_is_found_with_and_without_its_separators(written: str) -> None:
+    found = set(document_terms("", f"It is {written}").indices.tolist())
+    digits = "".join(each for each in written.partition(".")[0] if each.isdigit())
+    assert terms(digits) <= found
+    assert terms(written.partition(".")[0]) <= found
+    assert terms(digits) <= terms(written)
+
+
+def test_numbers_of_a_list_are_found_one_by_one() -> None:
+    found = set(document_terms("", "retry on 429,503 and 1234,567").indices.tolist())
+    for number in ("429", "503", "1234", "567"):
+        assert terms(number) <= found
+
+
+@pytest.mark.parametrize(
+    ("written", "asked"),
+    [
+        ("16GB of RAM", "16 GB"),
+        ("16 GB of RAM", "16GB"),
+        ("at 9am", "9 am"),
+        ("4 March", "March 4th"),
+        ("72kg", "72 kg"),
+    ],
+)
+def test_a_number_and_its_unit_are_two_words_however_they_are_written(written: str, asked: str) -> None:
+    assert terms(asked) <= set(document_terms("", written).indices.tolist())
+
+
+def test_a_name_that_ends_in_a_number_is_one_word() -> None:
+    assert len(terms("IPv4")) == len(terms("a3f9c2")) == 1
+
+
+@pytest.mark.parametrize(("written", "asked"), [("E-mail", "email"), ("co-founder", "cofounder"), ("Wi-Fi", "wifi")])
+def test_a_compound_is_found_as_one_word_and_by_its_parts(written: str, asked: str) -> None:
+    found = set(document_terms("", f"Her {written} is new").indices.tolist())
+    assert terms(asked) <= found
+    assert terms(written) <= found
+    assert terms(asked) < terms(written, words_only=False)
+
+
+@pytest.mark.parametrize("text", ["--dry-run", "state-of-the-art", "2026-03-04", "a-", "-a"])
+def test_options_dates_and_chains_are_no_compounds(text: str) -> None:
+    assert terms(text) == terms(text.replace("-", " "))
+    assert document_terms("", text).indices.tolist() == document_terms("", text.replace("-", " ")).indices.tolist()
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("bought", "buying"),
+        ("I went there", "go there"),
+        ("wrote", "writing"),
+        ("children", "child"),
+        ("mice", "mouse"),
+    ],
+)
+def test_irregular_forms_are_one_word_too(one: str, other: str) -> None:
+    assert terms(one) == terms(other)
+
+
 def test_chinese_words_are_pairs_of_characters() -> None:
     assert len(terms("压缩文件")) == 3
     assert terms("压缩") < terms("压缩文件")
