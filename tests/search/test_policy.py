@@ -12,6 +12,7 @@ from projections.search import asked_differently, match, model_rerank, ranking, 
 from projections.search import policy as named
 from projections.vectors import tokens
 from projections.vectors.embedding import weights
+from projections.vectors.store.directories import FORMAT
 
 MODULES = (match, ranking, rerank, model_rerank, asked_differently, weights, recall)
 NO_SETTING_OF_RANKING = {"MOST_RECALLED", "MOST_RECALLS_LISTED", "MOST_CHARACTERS"}
@@ -54,7 +55,7 @@ def test_other_words_are_another_policy(monkeypatch: pytest.MonkeyPatch, tmp_pat
         (tokens, "STOP_WORDS", tokens.STOP_WORDS - {"the"}),
         (tokens, "STOP_CHARACTERS", tokens.STOP_CHARACTERS - {"的"}),
         (match, "BACKGROUND", other),
-        (named, "FORMAT", named.FORMAT + 1),
+        (named, "FORMAT", FORMAT + 1),
     ):
         before = name_now()
         with monkeypatch.context() as patched:
