@@ -7,7 +7,7 @@ says is escaped, so that it can close no section and open none.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from kledger.contract.language import Language
 from kledger.contract.memory import words_of_steps
@@ -39,6 +39,12 @@ _DAYS: dict[Language, tuple[str, str, str]] = {
     "en": ("today", "yesterday", "{days} days ago"),
     "zh": ("今天", "1天前", "{days}天前"),
 }
+_DAYS_AHEAD: dict[Language, tuple[str, str, str]] = {
+    "en": ("in less than a day", "in 1 day", "in {days} days"),
+    "zh": ("不到1天后", "1天后", "{days}天后"),
+}
+_CLOCKS_DIFFER = timedelta(minutes=5)
+"""What was stated to happen so little later than now happened just now, by another clock."""
 # The wide and small forms of the brackets too: to a model they are the same. What steers a terminal, or turns the
 # direction of writing, goes.
 _ESCAPES = (
@@ -159,5 +165,6 @@ def _step(step: str) -> str:
 def _age(item: JsonObject, language: Language, now: datetime) -> str:
     memory = item.get("memory") or {}
     then = datetime.fromisoformat(memory.get("happened_at") or item["updated_at"])
-    days = max(0, (now - then).days)
-    return _DAYS[language][min(days, 2)].format(days=days)
+    yet_to_come = then - now > _CLOCKS_DIFFER
+    days = (then - now).days if yet_to_come else max(0, (now - then).days)
+    return (_DAYS_AHEAD if yet_to_come else _DAYS)[language][min(days, 2)].format(days=days)

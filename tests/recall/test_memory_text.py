@@ -86,6 +86,23 @@ def test_a_fact_of_a_project_is_told_with_what_it_is_about(layer: RecallLayer) -
     assert line.startswith("- 数据库: PostgreSQL 16 (")
 
 
+@pytest.mark.parametrize(
+    ("happened_at", "zh", "en"),
+    [
+        ("2026-02-12T20:00:30+08:00", "今天", "today"),
+        ("2026-02-12T12:04:00Z", "今天", "today"),
+        ("2026-02-12T18:00:00Z", "不到1天后", "in less than a day"),
+        ("2026-02-13T18:00:00Z", "1天后", "in 1 day"),
+        ("2026-02-28T09:00:00-05:00", "16天后", "in 16 days"),
+    ],
+)
+def test_what_is_yet_to_happen_is_not_told_as_of_today(happened_at: str, zh: str, en: str) -> None:
+    ages: dict[Language, str] = {"zh": zh, "en": en}
+    for language, age in ages.items():
+        told = lines("Lisbon", "episodic", language, memory={"happened_at": happened_at})
+        assert told[1:-1] == [f"- [{age}] Lisbon"]
+
+
 def test_an_episode_has_its_age_and_a_procedure_its_steps() -> None:
     fixed = lines("修复了登录页面布局问题 (flex 错位)", "episodic", memory={"happened_at": "2026-02-10T08:00:00Z"})
     assert fixed[1:-1] == ["- [2天前] 修复了登录页面布局问题 (flex 错位)"]
