@@ -1,4 +1,5 @@
-"""A statement without what changes its looks alone: bullets, numbering, simple tags, invisible characters, blanks.
+"""A statement without what changes its looks alone: bullets, numbering, simple tags, invisible characters, blanks, and
+separators in numbers.
 
 For tombstones (tombstones.py). Near-duplicates are measured on texts as they stand, so that no group of slim moves.
 """
@@ -21,6 +22,8 @@ _BULLET = re.compile(
     re.MULTILINE,
 )
 _BETWEEN_HAN = re.compile(f"(?<=[{_HAN}])[^\\S\\n]+(?=[{_HAN}])")
+_GROUPED = re.compile(r"(?<![\d.,])[1-9]\d{0,2}(?:,\d{3})+(?![\d,])")
+"""A number with its thousands apart: 12,500."""
 _BLANK = re.compile(r"\s")
 _FEWEST = 3
 """So many underscores, and more than blanks, stand for blanks; fewer are part of a name."""
@@ -30,6 +33,7 @@ def undisguised(text: str) -> str:
     """The text in its plain looks. What only looks otherwise is equal then; what says something else is not."""
     text = _INVISIBLE.sub("", html.unescape(_BLOCK.sub("\n", _INLINE.sub("", text))))
     text = _BULLET.sub("", text)
+    text = _GROUPED.sub(lambda number: number[0].replace(",", ""), text)
     if (marks := text.count("_")) >= _FEWEST and marks > len(_BLANK.findall(text)):
         text = text.replace("_", " ")
     return _BETWEEN_HAN.sub("", text)

@@ -76,6 +76,8 @@ def outcomes(answer: JsonObject) -> list[str]:
         (RUNS, "<p>The <b>nightly</b> build&nbsp;runs on Fri<i class='a'>days</i> at noon.<br/></p>"),
         (BACKUP, "数据库 每天 凌晨 两点 备份"),
         (BACKUP, "① 数 据 库 每 天 凌 晨 两 点 备 份"),
+        ("The rent of the office is 12,500 euros a year.", "the rent of the office is 12500 euros a year"),
+        ("办公室的年租金是1250000元，分四次付。", "办公室的年租金是1,250,000元，分四次付"),
         ("The ports are listed: 见 `make ports` 的输出", "the ports are listed： 见 `make ports` 的输出"),
     ],
 )
@@ -101,6 +103,9 @@ async def test_the_same_statement_in_other_words_is_held(door: Door, content: st
         (BACKUP, "数据库每天凌晨三点备份"),
         (BACKUP, "数据库每天凌晨两点不备份"),
         ("Set max_size_of_all in the file a_b to 5.", "Set max_size_of_any in the file a_b to 5."),
+        ("The rent of the office is 12,500 euros a year.", "The rent of the office is 12,50 euros a year."),
+        ("The rent of the office is 12,500 euros a year.", "The rent of the office is 12,500,000 euros a year."),
+        ("The office is on the floors 1,2,300 and 4.", "The office is on the floors 1,2300 and 4."),
         ("Pass -v to the builder of the docs.", "Pass -q to the builder of the docs."),
         ("Copy from staging to production.", "Copy from production to staging."),
     ],

@@ -100,3 +100,10 @@ def test_a_start_and_a_focus_say_it_once_and_fill_the_places_with_others(ann: Le
     goal = ann.focus("boat", query or "the ferry to Orust", top_k=3)
     assert goal["count"] == 3
     assert goal["output"].count("leaves at nine") == 1
+
+
+def test_a_number_is_the_same_with_and_without_its_separators(ann: LedgerClient) -> None:
+    same = saved(ann, ["The kayak of Noor was 1,250 euros.", "The kayak of Noor was 1250 euros."])
+    other = saved(ann, ["The kayak of Noor was 1,259 euros."])
+    answer = ann.recall("What did the kayak of Noor cost, 1250 euros?")
+    assert [sorted({each["id"], *each.get("also", ())}) for each in answer["results"]] == [sorted(same), other]
