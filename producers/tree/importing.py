@@ -11,6 +11,7 @@ from kledger.contract.errors import Erased, Forbidden, IllegalState, LedgerError
 from producers.requests.chunks import chunks_of, send
 from producers.tree.entries import same_statement
 from producers.tree.reading import Tree, read_tree
+from producers.tree.seen import visible
 
 if TYPE_CHECKING:
     from kledger import LedgerClient
@@ -37,6 +38,8 @@ class Brought:
     memories: int = 0
     ids: dict[int, str] = field(default_factory=dict)
     """The id of each entry that is now in the ledger, by its number in the tree."""
+    in_doubt: dict[int, dict[str, Any]] = field(default_factory=dict)
+    """The refusal of each entry whose item may be there already, by its number in the tree."""
 
 
 def import_tree(
@@ -57,12 +60,15 @@ def import_tree(
     done = 0
     for chunk in chunks_of((number, entry.payload) for number, entry in enumerate(tree.entries)):
         for outcome in send(ledger, chunk):
-            _count(ledger, result, outcome)
+            _count(result, outcome)
             done += len(outcome[0].payloads)
             progress(done, len(tree.entries))
-    for number, item_id in result.ids.items():
+    _recognise(ledger, result)
+    inactive = {number: item_id for number, item_id in result.ids.items() if not tree.entries[number].active}
+    now = visible(ledger, inactive.values())
+    for number, item_id in inactive.items():
         entry = tree.entries[number]
-        if entry.active:
+        if item_id in now and now[item_id]["status"] != "active":
             continue
         try:
             result.retired += _retire(ledger, item_id)
@@ -77,7 +83,7 @@ def import_tree(
     return result
 
 
-def _count(ledger: LedgerClient, result: Brought, outcome: Outcome) -> None:
+def _count(result: Brought, outcome: Outcome) -> None:
     chunk, answer = outcome
     entries = result.tree.entries
     if isinstance(answer, LedgerError):
@@ -88,8 +94,9 @@ def _count(ledger: LedgerClient, result: Brought, outcome: Outcome) -> None:
         number = chunk.lines[row["index"]]
         entry, error = entries[number], dict(row["error"] or {})
         item_id, status = row["id"], row["outcome"]
-        if status == "refused" and error.get("code") in _MAYBE_PRESENT and _is_present(ledger, entry.payload):
-            item_id, status = entry.payload["id"], "unchanged"
+        if error.get("code") in _MAYBE_PRESENT and isinstance(entry.payload.get("id"), str):
+            result.in_doubt[number] = error
+            continue
         if status == "refused" or item_id is None:
             result.tree.refuse(entry.file, entry.number, str(error.get("code")), str(error.get("message")))
             continue
@@ -102,14 +109,18 @@ def _count(ledger: LedgerClient, result: Brought, outcome: Outcome) -> None:
         result.ids[number] = item_id
 
 
-def _is_present(ledger: LedgerClient, payload: dict[str, Any]) -> bool:
-    """Whether the item is in the ledger and its current statement equals the payload."""
-    if not isinstance(payload.get("id"), str):
-        return False
-    try:
-        return same_statement(ledger.get(payload["id"]), payload)
-    except LedgerError:
-        return False
+def _recognise(ledger: LedgerClient, result: Brought) -> None:
+    """Count as unchanged what is in doubt and whose item states the same now, and refuse the rest."""
+    entries = result.tree.entries
+    now = visible(ledger, {str(entries[number].payload["id"]) for number in result.in_doubt})
+    for number, error in result.in_doubt.items():
+        entry = entries[number]
+        item = now.get(entry.payload["id"])
+        if item is not None and same_statement(item, entry.payload):
+            result.unchanged += 1
+            result.ids[number] = item["id"]
+        else:
+            result.tree.refuse(entry.file, entry.number, str(error.get("code")), str(error.get("message")))
 
 
 def _retire(ledger: LedgerClient, item_id: str) -> bool:

@@ -11,7 +11,7 @@ import os
 import shutil
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
@@ -25,14 +25,13 @@ from ledger.runtime.no_room import no_room
 from ledger.runtime.whole_file import check_directory_place
 from producers.tree.entries import entry_of
 from producers.tree.placing import memories_place, place_of
+from producers.tree.seen import all_visible
 
 if TYPE_CHECKING:
     from kledger import LedgerClient
 
 FORM, FORM_VERSION = "kledger tree", 1
 MANIFEST = "manifest.json"
-PAGE = 1_000
-OVERLAP = 100
 _PARTS = ".parts-"
 _PRIVATE_FILE, _PRIVATE_DIRECTORY = 0o600, 0o700  # knowledge may be personal
 
@@ -91,7 +90,7 @@ def _write_files(
         shutil.rmtree(leftover)
     parts = Path(tempfile.mkdtemp(prefix=_PARTS, dir=directory))
     try:
-        for item in _items(ledger, written):
+        for item in all_visible(ledger, written.position):
             if item["content"] == ERASED and _is_erased(ledger, item["id"], written.position):
                 written.left_out["erased"] += 1
                 continue
@@ -122,26 +121,6 @@ def _write_files(
         _remove(directory, PurePosixPath(name))
     _put(directory, PurePosixPath(MANIFEST), _manifest(written))
     return written
-
-
-def _items(ledger: LedgerClient, written: Written) -> Iterator[Any]:
-    """Every item visible to the caller, once, as of the position of the first page: later saves do not shift pages.
-
-    Items that are hidden meanwhile shift later pages. So pages overlap; one without an overlap has skipped items, and
-    is read again from further back.
-    """
-    seen: set[str] = set()
-    start = 0
-    while True:
-        page = ledger.list(limit=PAGE, offset=start, status="all", as_of=written.position)["results"]
-        if start and (not page or page[0]["id"] not in seen):
-            start = max(0, start - PAGE)
-            continue
-        yield from (item for item in page if item["id"] not in seen)
-        seen.update(item["id"] for item in page)
-        if len(page) < PAGE:
-            return
-        start += PAGE - OVERLAP
 
 
 def _is_erased(ledger: LedgerClient, item_id: str, position: int) -> bool:

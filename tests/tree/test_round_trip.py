@@ -6,6 +6,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+import httpx
 import orjson
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -13,7 +14,7 @@ from hypothesis import strategies as st
 
 from kledger import LedgerClient
 from kledger.contract.errors import IllegalTree
-from producers.tree import writing
+from producers.tree import seen
 from producers.tree.importing import Brought, import_tree
 from producers.tree.writing import MANIFEST, Written, export_tree
 from tests.doors.http_door import PROFILE_EXAMPLE
@@ -129,6 +130,18 @@ def test_a_tree_written_by_hand_says_by_its_places_what_its_entries_leave_out(tm
         assert head(ledger) == before
 
 
+def requests_of(ledger: LedgerClient) -> list[str]:
+    """The requests that the client makes from now on."""
+    asked: list[str] = []
+    transport: Any = ledger._wire.connection.transport
+
+    async def asking(request: httpx.Request) -> None:
+        asked.append(f"{request.method} {request.url.path}")
+
+    transport.http.event_hooks = {"request": [asking]}
+    return asked
+
+
 def assert_brought(brought: Brought, saved: int = 0, unchanged: int = 0) -> None:
     assert (brought.tree.refused, brought.tree.skipped) == ([], [])
     assert (brought.saved, brought.unchanged) == (saved, unchanged)
@@ -173,6 +186,34 @@ def test_an_item_that_was_revised_or_is_somebody_elses_is_known_again(tmp_path: 
         assert refused["code"] == "not_owner"
         (refused,) = import_tree(ann, tmp_path / "tree").tree.refused
         assert refused["code"] == "knowledge_exists"
+
+
+def test_an_unchanged_tree_is_recognised_in_pages_though_its_items_were_revised_and_retired(tmp_path: Path) -> None:
+    with in_process() as ledger:
+        ledger.save_many([{"id": f"k{number}", "task": "t", "content": "c", "types": ["tool"]} for number in range(40)])
+        for number in range(20):
+            ledger.revise(f"k{number}", content="better")
+            ledger.retire(f"k{39 - number}")
+        export_tree(ledger, tmp_path)
+        asked = requests_of(ledger)
+        assert_brought(import_tree(ledger, tmp_path), unchanged=40)
+        assert len(asked) < 10, asked
+
+
+def test_a_few_entries_are_recognised_one_by_one_where_the_ledger_has_many_pages(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(seen, "PAGE", 3)
+    monkeypatch.setattr(seen, "OVERLAP", 1)
+    with in_process() as ledger:
+        ledger.save_many([{"id": f"k{number}", "task": "t", "content": "c", "types": ["tool"]} for number in range(40)])
+        ledger.revise("k0", content="better")
+        put(tmp_path, "global/tools.json", [ledger.get("k0")])
+        asked = requests_of(ledger)
+        assert_brought(import_tree(ledger, tmp_path), unchanged=1)
+        assert len(asked) < 10, asked
+        put(tmp_path, "global/tools.json", [{**ledger.get(f"k{number}"), "content": "else"} for number in range(39)])
+        assert len(import_tree(ledger, tmp_path).tree.refused) == 39
 
 
 def test_an_item_of_somebody_elses_is_not_retired_and_the_rest_comes(tmp_path: Path) -> None:
@@ -220,8 +261,8 @@ def test_an_export_goes_into_an_empty_directory_or_over_an_earlier_one(tmp_path:
 def test_an_export_of_many_pages_has_each_item_once_though_some_are_closed_meanwhile(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(writing, "PAGE", 10)
-    monkeypatch.setattr(writing, "OVERLAP", 2)
+    monkeypatch.setattr(seen, "PAGE", 10)
+    monkeypatch.setattr(seen, "OVERLAP", 2)
     with in_process() as ledger:
         payloads = [
             {"id": f"k{number:02d}", "task": "t", "content": "c", "types": ["tool"], "scopes": ["public"]}
