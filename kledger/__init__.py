@@ -27,6 +27,10 @@ __all__ = ["DEFAULT_URL", "AsyncLedgerClient", "LedgerClient", "LedgerError"]
 def __getattr__(name: str) -> Any:
     """Load the client when it is first named: who needs error codes or words alone loads no client."""
     if name not in __all__:
+        if name[:1].isupper():
+            from kledger.client.slips.other_classes import told_class
+
+            told_class(name)
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     if name == "LedgerError":
         from kledger.contract.errors import LedgerError

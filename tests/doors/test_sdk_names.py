@@ -38,6 +38,17 @@ def test_what_the_package_has_is_listed_before_it_is_loaded_and_its_errors_have_
     assert all(hasattr(kledger, name) for name in kledger.__all__)
 
 
+def test_a_client_of_another_library_is_imported_under_the_name_that_it_has_here() -> None:
+    for name, here in (("Memory", "LedgerClient"), ("AsyncMemory", "AsyncLedgerClient"), ("Client", "LedgerClient")):
+        with pytest.raises(ImportError, match=f"'{name}'.*from kledger import {here}"):
+            exec(f"from kledger import {name}")
+        assert here in kledger.__all__
+    with pytest.raises(ImportError, match="cannot import name 'Nothing'"):
+        exec("from kledger import Nothing")
+    assert not hasattr(kledger, "nothing")
+    assert not hasattr(kledger, "Nothing")
+
+
 def test_an_argument_of_another_library_is_answered_with_the_one_that_is_here() -> None:
     ledger: Any = LedgerClient("http://127.0.0.1:1")  # as of a program that no type checker reads
     asked: list[tuple[Callable[[], object], str]] = [
