@@ -198,6 +198,9 @@ CASES: list[tuple[str, str, Any, dict[str, str], int, str, str]] = [
     ("GET", "/api/admin/models", None, ALICE, 403, "not_owner", "without an identity"),
     ("POST", "/api/admin/models/try", None, ALICE, 403, "not_owner", "without an identity"),
     ("GET", "/api/admin/attach", None, ALICE, 403, "not_owner", "without an identity"),
+    ("GET", "/api/admin/refused?code=nope", None, {}, 422, "invalid_payload", "ask without a code"),
+    ("GET", "/api/admin/refused?code=unfoldabel", None, {}, 422, "invalid_payload", "is unfoldable meant?"),
+    ("GET", "/api/admin/refused?code=", None, {}, 422, "invalid_payload", "'' is no code"),
     ("GET", "/api/admin/jobs/none", None, {}, 404, "unknown_reference", "no job"),
     ("GET", "/api/admin/jobs/none", None, ALICE, 403, "not_owner", "without an identity"),
     # what is not there

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from kledger.contract.errors import UnknownReference
+from difflib import get_close_matches
+
+from kledger.client.refusals import BY_CODE
+from kledger.contract.errors import InvalidPayload, UnknownReference
 from kledger.contract.scopes import Caller
 from ledger.event import JsonObject
 from producers.operations.admin.jobs import require_operator
 from producers.operations.desk import ANY, Desk, Freshness, reach
 from producers.operations.ports import Job, ParkingAdmin
-from projections.views.refused.ask import refused_events
+from projections.views.refused.ask import refused_by_code, refused_events
 
 MOST = 1_000
 
@@ -18,10 +21,12 @@ async def listed(
 ) -> JsonObject:
     """`refused`: the refused events in log order; parked ones with their `state`.
 
-    Raises NotOwner, ViewBehind.
+    Raises NotOwner, ViewBehind, InvalidPayload for a code that neither an error nor one of these events has.
     """
     require_operator(caller)
     await reach(desk, freshness)
+    if code is not None and code not in BY_CODE and code not in await desk.view.ask(refused_by_code):
+        raise _unknown(code)
     states = await _parking(desk).states()
     position = desk.view.position
     rows = await desk.view.ask(refused_events, after=after, limit=limit, code=code)
@@ -38,6 +43,13 @@ async def retry(desk: Desk, caller: Caller, position: int) -> Job:
     """Start a job that folds a parked event at its own position in the log. Raises NotOwner and as above."""
     require_operator(caller)
     return await _parking(desk).start_retry(position)
+
+
+def _unknown(code: str) -> InvalidPayload:
+    near = get_close_matches(code, BY_CODE, 1)
+    meant = f"; is {near[0]} meant?" if near else ": ask without a code to see which ones there are"
+    message = f"{code!r} is no code of an error{meant}"
+    return InvalidPayload(f"code: {message}", errors=[{"field": "code", "reason": message}])
 
 
 def _parking(desk: Desk) -> ParkingAdmin:
