@@ -16,10 +16,13 @@ from pathlib import Path
 from typing import IO
 
 import orjson
+import structlog
 
 from kledger.contract.errors import BrokerMisconfigured, DataDirectoryInUse
 from ledger.broker.access import ROLES, Role, account_users, new_passwords
 from ledger.event import JsonObject
+
+log = structlog.get_logger(__name__)
 
 HOST = "127.0.0.1"
 MAX_PAYLOAD_BYTES = 1024 * 1024
@@ -159,7 +162,8 @@ def keep_passwords(files: ServerFiles, preset: dict[Role, str] | None = None) ->
 def choose_port(files: ServerFiles, wanted: int) -> int:
     """The port `wanted`, else the one of the last start if it is free, else any free one.
 
-    Raises BrokerMisconfigured when the port `wanted` is taken.
+    Raises BrokerMisconfigured when the port `wanted` is taken. A port that differs from the last start's is told in the
+    log: programs that publish over NATS, and settings of theirs, name the one of before.
     """
     if wanted:
         if not _is_free(wanted):
@@ -168,17 +172,20 @@ def choose_port(files: ServerFiles, wanted: int) -> int:
             )
         port = wanted
     else:
-        port = _last_port(files) or _free_port()
+        last = _last_port(files)
+        port = last if last and _is_free(last) else _free_port()
+        if last not in (0, port):
+            log.warning("another program has the port of the broker: it moves", was=last, now=port)
     write_private(files.port, str(port).encode())
     return port
 
 
 def _last_port(files: ServerFiles) -> int:
+    """The port of the last start, 0 before any."""
     try:
-        port = int(files.port.read_text())
+        return int(files.port.read_text())
     except (OSError, ValueError):
         return 0
-    return port if _is_free(port) else 0
 
 
 def _is_free(port: int) -> bool:

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import orjson
 import pytest
+from structlog.testing import capture_logs
 
 from kledger.contract.errors import BrokerMisconfigured, BrokerUnavailable, DataDirectoryInUse
 from ledger.broker.access import new_passwords
@@ -141,9 +142,17 @@ async def test_a_taken_port_is_named_with_what_to_do(broker_directory: Path) -> 
             await EmbeddedServer(broker_directory, port).start()
         (broker_directory / "port").write_text(str(port))
         server = EmbeddedServer(broker_directory)  # a kept port that somebody took is no reason to fail
-        access = await server.start()
+        with capture_logs() as lines:
+            access = await server.start()
         assert not access.url.endswith(f":{port}")
         await server.stop()
+    (told,) = [line for line in lines if line["log_level"] == "warning"]
+    assert access.url == f"nats://127.0.0.1:{told['now']}"
+    assert told["was"] == port
+    with capture_logs() as lines:
+        await server.start()
+    assert not [line for line in lines if line["log_level"] == "warning"]  # it stays where it is now
+    await server.stop()
 
 
 async def test_a_port_may_be_chosen(broker_directory: Path) -> None:
