@@ -24,6 +24,7 @@ from ledger.installed import PRODUCT, version
 from producers.mcp import prompts, resources
 from producers.mcp.catalogue import BY_NAME, CATALOGUE
 from producers.mcp.lineage import lineage_of
+from producers.mcp.other_names import meant
 from producers.mcp.protocol_errors import as_protocol
 
 log = structlog.get_logger(__name__)
@@ -63,7 +64,7 @@ def create_server(wire_of: WireOf, counted: Counted = _uncounted) -> Server[Any]
     async def call_tool(call: Call, params: types.CallToolRequestParams) -> types.CallToolResult:
         tool = BY_NAME.get(params.name)
         if tool is None:
-            raise MCPError(types.INVALID_PARAMS, f"there is no tool {params.name[:100]!r}: tools/list names them all")
+            raise MCPError(types.INVALID_PARAMS, _no_tool(params.name))
         try:
             wire = await wire_of(call)
             wire = replace(wire, lineage=lineage_of(call.meta, wire.lineage))
@@ -114,6 +115,11 @@ def create_server(wire_of: WireOf, counted: Counted = _uncounted) -> Server[Any]
         on_list_resource_templates=list_resource_templates,
         on_read_resource=read_resource,
     )
+
+
+def _no_tool(name: str) -> str:
+    near = meant(name, BY_NAME)
+    return f"there is no tool {name[:100]!r}{f'; is {near} meant?' if near else ':'} tools/list names them all"
 
 
 def _answer(document: JsonObject) -> types.CallToolResult:

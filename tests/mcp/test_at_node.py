@@ -10,6 +10,8 @@ import pytest
 from producers.access.book import TokenBook
 from producers.access.limits import Limits
 from producers.access.tokens import create_token, tokens_file
+from producers.mcp import other_names
+from producers.mcp.catalogue import BY_NAME
 from producers.mcp.lines import refusal_of
 from tests.mcp.mcp_door import TAKES, mcp_door
 from tests.mcp.test_stdin_ends import LINES
@@ -29,6 +31,30 @@ async def test_what_one_caller_saves_it_finds_at_once_and_another_does_not() -> 
         assert (await door.call("knowledge_list", {"X-Ledger-Agent": "other"}))["count"] == 0
         assert await door.refused("knowledge_update", knowledge_id=saved["id"], update_score=4) == "unknown_knowledge"
         assert await door.refused("resource_get", resource_id="r" * 100_000) == "invalid_payload"
+
+
+@pytest.mark.parametrize(
+    ("name", "tool"),
+    [
+        *[(name, "knowledge_search") for name in ("search_knowledge", "knowledgeSearch", "knowledge-serach", "search")],
+        *[(name, "memory_save") for name in ("add_memories", "mcp__kledger__memory_save", "remember_memory")],
+        *[(name, "memory_recall") for name in ("search_memory", "recall", "memory_search")],
+        ("deleteMemory", "knowledge_retire"),
+        ("get_conversation", "session_context"),
+    ],
+)
+async def test_a_tool_under_another_name_is_answered_with_the_one_that_is_here(name: str, tool: str) -> None:
+    async with mcp_door() as door:
+        error = (await door.post("tools/call", name=name, arguments={})).json()["error"]
+        assert error["message"] == f"there is no tool '{name}'; is {tool} meant? tools/list names them all"
+
+
+async def test_a_tool_that_is_like_none_is_answered_with_where_all_of_them_are() -> None:
+    assert {*other_names._ELSEWHERE.values()} <= {*BY_NAME}
+    async with mcp_door() as door:
+        for name in ("pay_invoice", "", "x" * 100_000):
+            error = (await door.post("tools/call", name=name, arguments={})).json()["error"]
+            assert error["message"] == f"there is no tool '{name[:100]}': tools/list names them all"
 
 
 async def test_whoever_names_nobody_is_an_agent_that_finds_its_own_and_not_the_operator() -> None:
