@@ -228,6 +228,9 @@ def test_an_option_at_the_wrong_place_is_told_where_it_belongs(typed: str, said:
         ("token delete t", "Here it is kledger token revoke."),
         ("search x --limit 3", "No such option: --limit. Here it is --top-k."),
         ("list --top-k 3", "No such option: --top-k. Here it is --limit."),
+        ("replay --as-of 3", "No such option: --as-of. Here it is --to."),
+        ("changes --since 3", "No such option: --since. Here it is --after."),
+        ("search x --topk 3", "No such option: --topk (Possible options: --top-k)"),
         ("search --query x", "No such option: --query. QUERY stands without a name: kledger search QUERY"),
         ("recall --query x", "No such option: --query. MESSAGE stands without a name: kledger recall MESSAGE"),
         ("recall --message x", "Missing argument 'MESSAGE'. MESSAGE stands without a name: kledger recall MESSAGE"),
@@ -240,6 +243,14 @@ def test_a_mistyped_command_is_told_all_that_is_missing_and_what_to_write(typed:
     ran = kledger(*shlex.split(typed))
     assert (ran.exit_code, ran.stdout) == (2, "")
     assert said in " ".join(ran.stderr.split())
+
+
+@pytest.mark.parametrize("typed", ["mcp --foo", "rebuild --to 3", "bulk retire --ids a", "verify --foo"])
+def test_an_option_that_is_like_none_is_answered_with_none(typed: str) -> None:
+    """`--foo` was answered with `--org`, and `rebuild --to` with `--json`: they have the dashes in common."""
+    said = " ".join(kledger(*typed.split()).stderr.split())
+    assert "No such option: --" in said
+    assert "Possible option" not in said
 
 
 def test_each_command_that_another_name_stands_for_is_there_and_the_name_is_none() -> None:

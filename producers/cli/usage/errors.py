@@ -13,7 +13,7 @@ import typer
 
 from producers.cli.encoding import in_encoding, plain
 from producers.cli.usage.misplaced import place_of
-from producers.cli.usage.other_names import argument_of, no_such_command, other_option
+from producers.cli.usage.other_names import argument_of, near_options, no_such_command, other_option
 
 F = TypeVar("F", bound=Callable[..., Any])
 _NEEDS = "needs_one_of"
@@ -66,8 +66,11 @@ def _tell(root: Any, error: Any, typed: Sequence[str]) -> None:
     """Have the error say what to write instead, where that is known."""
     option = getattr(error, "option_name", None)
     if option and hasattr(error, "possibilities"):
-        if said := _no_such_option(root, error.ctx, option, typed):
+        said = _no_such_option(root, error.ctx, option, typed)
+        if said is not None:
             error.message, error.possibilities = said, None
+        elif error.ctx is not None:  # click compares with the dashes, which any two options have in common
+            error.possibilities = near_options(error.ctx, option)
     elif hasattr(error, "param_type"):  # something required is missing
         said = _all_that_is_missing(error, typed)
         error.format_message = lambda: said

@@ -122,6 +122,9 @@ OPTIONS = {
     **dict.fromkeys(("--data-dir", "--dir"), ("--data",)),
     "--token": ("--token-file",),
     **dict.fromkeys(("--yes", "-y"), ("--force",)),
+    **dict.fromkeys(("--as-of", "--at", "--to", "--until"), ("--to", "--as-of")),
+    "--after": ("--since",),
+    "--since": ("--after",),
 }
 """What an option may be called here; the first that the command has is meant."""
 
@@ -160,6 +163,12 @@ def other_option(context: Any, option: str) -> str | None:
     """The option of this command that is called `option` elsewhere."""
     own = {name for each in context.command.params for name in each.opts}
     return next((name for name in OPTIONS.get(option, ()) if name in own), None)
+
+
+def near_options(context: Any, option: str) -> list[str]:
+    """The options of this command that were perhaps mistyped so."""
+    own = {name.removeprefix("--"): name for each in context.command.params for name in each.opts if name[:2] == "--"}
+    return [own[each] for each in difflib.get_close_matches(option.removeprefix("--"), own)]
 
 
 def argument_of(context: Any, option: str) -> str | None:
