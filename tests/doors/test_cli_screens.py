@@ -158,6 +158,17 @@ def test_what_a_recall_prints_on_stdout_goes_into_a_prompt_as_it_is(node: Script
     assert "intent new_task, 1 result" in ran.stderr
 
 
+@pytest.mark.parametrize(
+    ("shown", "said"), [(0, "1 result; none in the text: more is above --budget-tokens 5"), (1, "1 result")]
+)
+def test_a_text_that_a_budget_cut_says_how_much_of_what_was_found_is_in_it(
+    node: ScriptedNode, shown: int, said: str
+) -> None:
+    node.says("POST /api/memory/recall", {**RECALLED, "shown": shown})
+    ran = kledger("recall", "why", "--budget-tokens", "5")
+    assert " ".join(ran.stderr.split()).endswith(said)
+
+
 def test_a_hint_about_what_was_kept_is_told_beside_the_answer(node: ScriptedNode) -> None:
     kept = {"id": "m-1", "position": 3, "version": 1, "event_id": "e", "duplicate": False, "warnings": []}
     hints = ["the kind 'conventoin' is kept as a word of its own: 'convention' may be meant"]

@@ -102,6 +102,8 @@ def recall(
     summary = f"{said}intent {answer['intent']}, {counted(answer['count'], 'result')}"
     if not answer["results"]:
         return Answer(answer, summary)
+    if budget_tokens is not None and answer["shown"] < answer["count"]:
+        summary += f"; {answer['shown'] or 'none'} in the text: more is above --budget-tokens {budget_tokens}"
     return Answer(answer, verbatim(answer["text"]), beside=Group("", reasons, summary))
 
 
