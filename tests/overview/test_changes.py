@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from ledger.event import Head
 from tests.doors.http_door import ALICE, BOB, Door, http_door, refusal
 from tests.memory.test_short_memories import K, read
 
@@ -86,9 +87,26 @@ async def test_a_view_that_has_not_moved_is_not_asked(door: Door, monkeypatch: p
         raise AssertionError("nothing changed, and the view was asked")
 
     monkeypatch.setattr(door.desk.view, "ask", ask)
-    for after in (position, position + 10):
-        found = await changes(door, after=after)
-        assert (found["changes"], found["next"], found["position"]) == ([], after, position)
+    found = await changes(door, after=position)
+    assert (found["changes"], found["next"], found["position"]) == ([], position, position)
+
+
+async def test_a_position_that_the_log_has_not_is_refused_and_one_that_the_view_alone_has_not_is_none(
+    door: Door, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await door.saved(id="a")
+    position = await door.head()
+    await door.desk.view.wait_for(position)
+    for path, who in ((CHANGES, ALICE), ("/api/admin/refused", {})):
+        answer = await door.get(path, params={"after": position + 10}, headers=who)
+        said = refusal(answer, 422, "invalid_payload")
+        assert f"after {position + 10} is beyond the head of the log, which is {position}" in said
+
+    async def ahead() -> Head:
+        return Head(position + 10, 0)
+
+    monkeypatch.setattr(door.desk.ledger, "head", ahead)
+    assert (await read(door, CHANGES, ALICE, after=position + 10))["next"] == position + 10
 
 
 async def test_a_question_that_does_not_fit_is_refused(door: Door) -> None:

@@ -9,7 +9,7 @@ from kledger.contract.errors import InvalidPayload, UnknownReference
 from kledger.contract.scopes import Caller
 from ledger.event import JsonObject
 from producers.operations.admin.jobs import require_operator
-from producers.operations.desk import ANY, Desk, Freshness, reach
+from producers.operations.desk import ANY, Desk, Freshness, reach, require_come
 from producers.operations.ports import Job, ParkingAdmin
 from projections.views.refused.ask import refused_by_code, refused_events
 
@@ -21,10 +21,13 @@ async def listed(
 ) -> JsonObject:
     """`refused`: the refused events in log order; parked ones with their `state`.
 
-    Raises NotOwner, ViewBehind, InvalidPayload for a code that neither an error nor one of these events has.
+    Raises NotOwner, ViewBehind, InvalidPayload for a position that the log has not, and a code that no error and none
+    of these events has.
     """
     require_operator(caller)
     await reach(desk, freshness)
+    if after > desk.view.position:
+        await require_come(desk, after, "after")
     if code is not None and code not in BY_CODE and code not in await desk.view.ask(refused_by_code):
         raise _unknown(code)
     states = await _parking(desk).states()

@@ -6,7 +6,16 @@ from datetime import datetime
 
 from kledger.contract.scopes import Caller
 from ledger.event import JsonObject, utc_now
-from producers.operations.desk import ANY, Desk, Freshness, moment_of, position_as_of, reach, reach_recalls
+from producers.operations.desk import (
+    ANY,
+    Desk,
+    Freshness,
+    moment_of,
+    position_as_of,
+    reach,
+    reach_recalls,
+    require_come,
+)
 from producers.operations.knowledge.reading import check_wanted
 from projections.overview import changes as changed
 from projections.overview import facets as ask_facets
@@ -52,10 +61,13 @@ async def overview(desk: Desk, caller: Caller, days: int, *, freshness: Freshnes
 async def changes(desk: Desk, caller: Caller, after: int, limit: int, *, freshness: Freshness = ANY) -> JsonObject:
     """What changed after a position of items that the caller sees. Asks nothing of a view that has not moved since.
 
-    Raises ViewBehind.
+    Raises ViewBehind, and InvalidPayload for a position that the log has not: whoever kept it of another log, or of one
+    that was restored from an older copy, would wait for good.
     """
     await reach(desk, freshness)
     position = desk.view.position
+    if position < after:
+        await require_come(desk, after, "after")
     if position <= after:
         return {"changes": [], "next": after, "position": position}
     found = await desk.view.ask(changed.changes, desk.org, caller, after, position, limit)
