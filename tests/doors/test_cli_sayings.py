@@ -20,7 +20,7 @@ from producers.cli.command_files import CommandsOfFiles
 from producers.cli.main import app
 from producers.cli.screen import counted
 from producers.cli.usage import other_names
-from tests.doors.scripted_node import ScriptedNode
+from tests.doors.scripted_node import ScriptedNode, scripted_node
 from tests.doors.test_cli_knowledge import CHANGED, ITEM, SAVED, kledger
 from tests.doors.test_cli_paths import COMMANDS, line
 from tests.patience import PATIENCE
@@ -303,6 +303,19 @@ def test_no_refusal_of_a_value_quotes_the_library_that_checks_it() -> None:
 
 def interrupted(*_: object, **__: object) -> None:
     raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize("kind", ["verify", "rebuild", "snapshot"])
+def test_ctrl_c_while_the_node_works_says_that_the_node_goes_on(monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
+    monkeypatch.setattr("kledger.LedgerClient.wait_job", interrupted)
+    with scripted_node() as node:
+        job = {"id": f"{kind}-1", "kind": kind, "state": "running", "done": 0, "total": 0, "rate": 0.0}
+        node.says(f"POST /api/admin/{kind}", job | {"result": None, "error": None})
+        ran = kledger(kind, "--url", node.url)
+    assert ran.exit_code == 130
+    first, last = ran.stderr.strip().splitlines()[-2:]
+    assert first == f"the node goes on with it: GET /api/admin/jobs/{kind}-1 says how far it is"
+    assert last == "kledger: stopped by Ctrl-C"
 
 
 @pytest.mark.parametrize("typed", ["list", "document list", "search x", "status"])

@@ -269,9 +269,13 @@ def run_job(session: Session, kind: StartableJob, **arguments: Any) -> dict[str,
 
 
 def until_done(session: Session, job: Job) -> dict[str, Any]:
-    """Show a bar until a job is done; its result."""
-    with bar(job["kind"], None) as shown:
-        done = session.ledger.wait_job(job["id"], lambda now: shown.moved(now["done"], now["total"], now["rate"]))
+    """Show a bar until a job is done; its result. Ctrl-C ends the looking alone, and says so."""
+    try:
+        with bar(job["kind"], None) as shown:
+            done = session.ledger.wait_job(job["id"], lambda now: shown.moved(now["done"], now["total"], now["rate"]))
+    except KeyboardInterrupt:
+        sys.stderr.write(f"\nthe node goes on with it: GET /api/admin/jobs/{job['id']} says how far it is")
+        raise
     return done["result"] or {}
 
 
