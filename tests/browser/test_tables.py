@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from tests.browser.window import Window
+from tests.journeys.running_node import RunningNode, caught_up
 
 Open = Callable[..., Window]
 TABLES = (
@@ -54,3 +55,39 @@ def test_no_word_of_the_rows_of_a_query_is_cut(window: Open, operator: Any) -> N
     page.click("button[data-runs]")
     page.wait_for_selector("table.rows")
     assert page.evaluate(CUT) == []
+
+
+ENDLESS = "Donaudampfschifffahrtselektrizitätenhauptbetriebswerkbauunterbeamtengesellschaft" * 3
+
+
+@pytest.mark.parametrize("width", [400, 1280])
+def test_a_word_without_an_end_takes_no_more_room_than_other_words(
+    window: Open, operator: Any, node: RunningNode, width: int
+) -> None:
+    """One such title pushed every other column of the list out of sight."""
+    own = window(width=width, signed_in=operator)
+    wide = "document.querySelector('main .wide table').getBoundingClientRect().width"
+    address = "/ui/knowledge?view=table"
+    before = own.open(address).evaluate(wide)
+    with node.client() as ledger:
+        saved = ledger.acting_as(user="jonas").save(ENDLESS, ENDLESS, ["tool"], tags={ENDLESS[:90]: ENDLESS[:90]})
+        caught_up(ledger)
+        page = own.open(address)
+        assert page.locator("tr", has_text=ENDLESS[:40]).count() == 1
+        assert page.evaluate(wide) <= before + 40
+        ledger.acting_as(user="jonas").retire(saved["id"])
+
+
+# Of each cell with a word of ours, how many lines it has.
+LINES = """() => [...document.querySelectorAll("main .wide td.term")].map(cell => {
+  const range = document.createRange();
+  range.selectNodeContents(cell);
+  return new Set([...range.getClientRects()].map(each => each.top)).size;
+})"""
+
+
+def test_a_chinese_word_of_a_table_stands_on_one_line_on_a_telephone(window: Open, operator: Any) -> None:
+    own = window(width=390, language="zh-CN", signed_in=operator)
+    lines = own.open("/ui/traces").evaluate(LINES)
+    assert len(lines) > 2
+    assert set(lines) == {1}
