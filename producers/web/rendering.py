@@ -70,6 +70,7 @@ def page(visit: Visit, template: str, code: int = 200, **context: object) -> HTM
             notices=session.take_notices() if session else [],
             lacking=_lacking(context),
             ago=lambda value: ago(value, words),
+            lasting=lambda seconds: lasting(seconds, words),
             version=version(PRODUCT),
             **context,
         )
@@ -155,6 +156,14 @@ def ago(value: str | None, words: Words) -> str:
             count = int(seconds // size)
             return words(f"{{n}} {unit} ago" if count == 1 else f"{{n}} {unit}s ago", n=count)
     return words("just now")
+
+
+def lasting(seconds: float, words: Words) -> str:
+    """How long something takes by now."""
+    for size, unit in _STEPS:
+        if seconds >= size:
+            return words(f"{{n}} {unit}s", n=int(seconds // size))
+    return words("less than a minute")
 
 
 def _time(value: str | None) -> datetime | None:

@@ -11,6 +11,7 @@ import pytest
 
 from kledger import LedgerClient
 from ledger.integrity.proof import check_proof
+from producers.node.sizes import PARTS
 from tests.journeys.running_node import RunningNode, running, until
 from tests.web.visitor import Visitor, visitor, words
 
@@ -52,6 +53,18 @@ def ran(operator: Visitor, kind: str) -> tuple[str, httpx.Response]:
 
     until(over, f"the {kind} is over")
     return words(pages[-1].text), pages[-1]
+
+
+def test_what_the_node_has_on_disk_is_told_in_the_language_of_the_reader(operator: Visitor) -> None:
+    until(lambda: "events of knowledge" in operator.get("/ui/audit").text, "the bytes of the events are counted")
+    operator.post("/ui/settings", language="zh", back="/ui")
+    page = operator.get("/ui/audit").text
+    told = page[page.index('id="bytes"') : page.index("<h3>模型")]
+    named = re.findall(r'<th scope="row">([^<]*)</th>', told)
+    assert len(named) > len(PARTS) + 1
+    assert not [name for name in named if re.search("[A-Za-z]", name)]
+    assert len(named) == len({*named})  # two rows of the log had different numbers
+    assert "已运行</dt><dd>0" not in page
 
 
 def test_a_rebuild_is_watched_to_its_end_and_says_that_every_view_is_equal(operator: Visitor) -> None:
