@@ -231,6 +231,19 @@ def test_an_item_of_somebody_elses_is_not_retired_and_the_rest_comes(tmp_path: P
         assert bob.get("his")["status"] == "retired"
 
 
+def test_an_export_has_what_its_identity_sees_and_the_operators_what_everybody_has(tmp_path: Path) -> None:
+    with in_process() as ledger:
+        ann = ledger.acting_as(user="ann")
+        ann.save("t", "private", ["tool"], id="hers", scopes=["user:ann"])
+        ann.save("t", "shown", ["tool"], id="public", scopes=["public"])
+        seen = {
+            who: {entry["id"] for entries in files(tmp_path / who).values() for entry in entries}
+            for who, of in (("operator", ledger), ("ann", ann), ("bob", ledger.acting_as(user="bob")))
+            if export_tree(of, tmp_path / who)
+        }
+    assert seen == {"operator": {"hers", "public"}, "ann": {"hers", "public"}, "bob": {"public"}}
+
+
 def test_an_export_goes_into_an_empty_directory_or_over_an_earlier_one(tmp_path: Path) -> None:
     tree = tmp_path / "tree"
     with in_process() as ledger:
