@@ -19,6 +19,9 @@ Writers = Annotated[
     reading.Many, typer.Option("--writer", metavar="TYPE:ID", help="Who may read and revise it; may be repeated.")
 ]
 
+_NAMED = 10
+_MAY = {"read_write": " (may revise)"}
+
 
 def acl(readers: reading.Many, writers: reading.Many) -> list[dict[str, str]]:
     """The ACL of --reader and --writer; an entity named in both may write."""
@@ -46,8 +49,17 @@ def share(
     if bool(entries) == nobody:
         raise typer.BadParameter("name who with --reader and --writer, or say --nobody")
     shared = session.ledger.share(item_id, entries)
-    done = f"shared {plain(shared['id'])} with {len(entries)}, at position {shared['position']}"
+    done = f"shared {plain(shared['id'])} with {_named(entries)}, at position {shared['position']}"
     return Answer(shared, f"{done}{waits(shared)}")
+
+
+def _named(entries: list[dict[str, str]]) -> str:
+    """Whom an ACL names: it is stated whole, so that whoever it does not name was taken out."""
+    if not entries:
+        return "nobody"
+    names = [f"{plain(each['entity'])}{_MAY.get(each['permission'], '')}" for each in entries[:_NAMED]]
+    rest = f" and {len(entries) - _NAMED} more" if len(entries) > _NAMED else ""
+    return f"{', '.join(names)}{rest}, nobody else by name"
 
 
 def why_visible(session: Session, item_id: reading.ItemId) -> Answer:
