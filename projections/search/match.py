@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from projections.vectors.tokens import MOST_CHARACTERS, documents_terms, query_terms
+from projections.vectors.tokens import MOST_CHARACTERS, documents_terms, fragments_by_word, query_terms
 
 BACKGROUND = Path(__file__).with_name("background.npz")
 """Made by bench/background.py from the word counts of SymSpell (Wolf Garbe, MIT licence), which are of Google Books
@@ -31,6 +31,9 @@ UNRELATED = 0.4
 """A cosine up to this says nothing: texts that have nothing to do with each other reach it. Chosen on one half of the
 questions of bench/sentence_model.py and reported on the other."""
 
+FEWEST_FRAGMENTS = 2
+LONE_FRAGMENT = 0.25
+"""Of its share, that of a fragment of a word without another: the beginning of `tea` in `team` is no typo of it."""
 PASSAGE = 700
 """Bytes of a passage: some 120 English words or 230 Chinese characters."""
 _OVERLAP = 100
@@ -45,6 +48,8 @@ class Weighed:
 
     terms: NDArray[np.uint32]
     shares: NDArray[np.float64]
+    words: NDArray[np.intp]
+    """The word of each fragment, from 1 on; 0 for other terms."""
 
 
 def weighed(query: str) -> Weighed:
@@ -52,7 +57,12 @@ def weighed(query: str) -> Weighed:
     terms = query_terms(query, of_stop_words=False)
     weights = terms.values * _rarity(terms.indices)
     total = float(weights.sum())
-    return Weighed(terms.indices, weights / total if total else weights)
+    word_of: dict[int, int] = {}
+    for number, fragments in enumerate(fragments_by_word(query), 1):
+        word_of |= dict.fromkeys(fragments, number)
+    words = np.array([word_of.get(term, 0) for term in terms.indices.tolist()], np.intp)
+    words[np.bincount(words, minlength=1)[words] < FEWEST_FRAGMENTS] = 0  # a letter, or one that shares them
+    return Weighed(terms.indices, weights / total if total else weights, words)
 
 
 def passages(task: str, content: str) -> Passages:
@@ -126,7 +136,10 @@ class Matches:
 
 def _share(query: Weighed, passage: NDArray[np.uint32]) -> float:
     at = np.minimum(np.searchsorted(passage, query.terms), len(passage) - 1)
-    return min(1.0, float(query.shares[passage[at] == query.terms].sum()))
+    has = passage[at] == query.terms
+    shares, words = query.shares[has], query.words[has]
+    lone = (words > 0) & (np.bincount(words, minlength=1)[words] < FEWEST_FRAGMENTS)
+    return min(1.0, float(shares.sum() - (1 - LONE_FRAGMENT) * shares[lone].sum()))
 
 
 def _rarity(terms: NDArray[np.uint32]) -> NDArray[np.float64]:

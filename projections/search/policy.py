@@ -35,7 +35,11 @@ def policy(model: str) -> str:
             FORMAT,
         ],
         "lent": [ranking.LENDING, ranking.LENT, ranking.LENT_BACK, match.LENT_MATCH],
-        "match": [FLOOR_OF_ONE, FLOOR_A_TENFOLD, MOST_FLOOR, match.PASSAGE, match.LEAST_SHARE, match.UNRELATED],
+        "match": [
+            *(FLOOR_OF_ONE, FLOOR_A_TENFOLD, MOST_FLOOR),
+            *(match.PASSAGE, match.LEAST_SHARE, match.UNRELATED),
+            *(match.FEWEST_FRAGMENTS, match.LONE_FRAGMENT),
+        ],
         "rerank": [dict(rerank.SWAY), dict(rerank.RANKS), rerank.MAIN, rerank.ALSO],
         "other words": [
             *(asked_differently.MOST_QUERIES, asked_differently.CLEARLY),

@@ -222,6 +222,13 @@ def word_terms(text: str) -> list[int]:
     return [term for kind in (terms.stems, terms.cjk_pairs) for term in Counter(kind).elements()]
 
 
+def fragments_by_word(text: str) -> list[tuple[int, ...]]:
+    """The hashes of the fragments of each word of a query that says something."""
+    runs = (run for run in _PIECE.findall(normalise(text)) if run not in _STOPS and not _IS_CJK(run))
+    words = (_word(run) for run in runs if run not in POINTING_WORDS)
+    return [word.fragments for word in words if word.stems]
+
+
 def _terms(text: str, *, of_stop_words: bool = True, of_document: bool = False) -> _Terms:
     stems: list[int] = []
     pairs: list[int] = []

@@ -51,6 +51,22 @@ def test_a_question_that_nothing_answers_stays_below_the_floor(query: str) -> No
     assert covered(weighed(query), REFUND) < MOST_FLOOR
 
 
+@pytest.mark.parametrize(
+    ("word", "another"),
+    [("tea", "team"), ("cat", "category"), ("art", "start"), ("run", "rung"), ("bob", "bobby"), ("pay", "paypal")],
+)
+def test_a_short_word_is_not_one_that_begins_or_ends_like_it(word: str, another: str) -> None:
+    assert covered(weighed(word), passages("", f"A {another} is here.")) < FLOOR_OF_ONE
+    assert covered(weighed(f"{word} {another}"), passages("", f"A {another} is here.")) < 0.7
+
+
+@pytest.mark.parametrize(
+    ("word", "meant"), [("passwrd", "password"), ("vegeterian", "vegetarian"), ("teh kubernets", "kubernetes")]
+)
+def test_a_misspelt_word_is_known_by_its_fragments(word: str, meant: str) -> None:
+    assert covered(weighed(word), passages("", f"The {meant} is here.")) > 0.1
+
+
 def test_a_usual_word_is_usual_whatever_rare_word_has_its_hash() -> None:
     assert merged({1: 0.03, 2: 0.1}, {1: 2e-6, 3: 0.2}) == {1: 0.03, 2: 0.1, 3: 0.2}
 
@@ -85,6 +101,7 @@ def test_a_query_without_letters_matches_nothing() -> None:
         "E-mail: 58,400 at 9am, 16GB",
         "我的猫叫年糕，茶",
         "Zoë bought 1,2 mice",
+        "A team has tea, a tea has a team",
     ],
 )
 def test_a_text_matches_itself_wholly(text: str) -> None:
