@@ -97,6 +97,28 @@ def test_a_bulk_is_previewed_done_and_undone(window: Open, operator: Any, node: 
     assert statuses() == {"active"}
 
 
+def test_the_keyboard_goes_on_where_it_was_after_a_form_or_at_what_is_said_of_it(
+    window: Open, operator: Any, node: RunningNode
+) -> None:
+    """It began at the top of the page again, after each verdict and each press of a button of the header."""
+    with node.client() as ledger:
+        ledger.acting_as(user="jonas").save("A rope", "Coil it.", ["tool"], id="a-rope", scopes=["public"])
+        caught_up(ledger)
+    page = window(signed_in=operator).open("/ui/items/a-rope")
+    for name in ("theme", "language", "language", "theme"):
+        page.focus(f"header button[name={name}]")
+        with page.expect_navigation():
+            page.keyboard.press("Enter")
+        assert page.evaluate("document.activeElement.name") == name
+    page.get_by_role("button", name="It helped").focus()
+    with page.expect_navigation():
+        page.keyboard.press("Enter")
+    assert "Your verdict is kept." in page.locator("#notices").inner_text()
+    assert page.evaluate("document.activeElement.id") == "notices"
+    page.reload()
+    assert page.evaluate("document.activeElement.tagName") == "BODY"
+
+
 def test_a_rebuild_is_watched_to_its_end(window: Open, operator: Any) -> None:
     page = window(signed_in=operator).open("/ui/audit")
     page.locator("button[name=kind][value=rebuild]").click()

@@ -58,6 +58,24 @@ document.addEventListener("click", (event) => {
   }
 });
 
+// A form loads the page anew, and the keyboard would begin at its top: it goes on at what is said of the form, or at the
+// button of the header that was pressed.
+let byKeyboard = false;
+document.addEventListener("keydown", () => { byKeyboard = true; }, true);
+document.addEventListener("pointerdown", () => { byKeyboard = false; }, true);
+document.addEventListener("submit", (event) => {
+  const pressed = event.submitter;
+  if (byKeyboard && pressed && pressed.name && pressed.closest("header")) sessionStorage.setItem("pressed", pressed.name);
+});
+document.addEventListener("DOMContentLoaded", () => {
+  const pressed = sessionStorage.getItem("pressed");
+  sessionStorage.removeItem("pressed");
+  if (document.querySelector("[autofocus]")) return;
+  const told = document.querySelector("#notices [data-told]");
+  const on = told ? told.parentElement : pressed && document.querySelector(`header button[name="${pressed}"]`);
+  if (on) on.focus();
+});
+
 // How many items of a list are chosen.
 function count() {
   const told = document.querySelector("output[data-chosen]");
