@@ -199,12 +199,16 @@ def test_the_view_is_asked_nothing_while_nothing_happens_to_items() -> None:
 
 
 class OneFound:
-    """A feed whose vectors find what was said at position 1."""
+    """A feed, and its searches, whose vectors find what was said at position 1."""
 
     vector_weight = 1.0
     fed: Callable[[int, int], Awaitable[None]] | None = None
 
-    async def search(self, *_: object, **__: object) -> Answer:
+    @property
+    def searches(self) -> OneFound:
+        return self
+
+    async def answer(self, *_: object, **__: object) -> Answer:
         return Answer([Found("k1", 1, 1, 1.0, None)], None)
 
 

@@ -20,11 +20,12 @@ from producers.tree.entries import payload_of
 from producers.tree.importing import import_tree
 from producers.tree.reading import read_tree
 from producers.tree.writing import export_tree
+from tests.temporary_files import room
 from tests.tree.in_process import in_process
 
 ENTRY = {"task": "Deploy", "content": "Deploy on Tuesday.", "types": ["strategy"]}
 NOBODY = 65534
-ROOT = Path(tempfile.gettempdir())
+ROOT = Path(room() or tempfile.gettempdir())
 
 
 @contextmanager
