@@ -8,6 +8,7 @@ in it, and a store of one item measures like one of a million. A long text is me
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cache
@@ -49,7 +50,7 @@ class Weighed:
     terms: NDArray[np.uint32]
     shares: NDArray[np.float64]
     words: NDArray[np.intp]
-    """The word of each fragment, from 1 on; 0 for other terms."""
+    """Where the fragments of each word begin among the terms; they stand together, after all other terms."""
 
 
 def weighed(query: str) -> Weighed:
@@ -57,12 +58,19 @@ def weighed(query: str) -> Weighed:
     terms = query_terms(query, of_stop_words=False)
     weights = terms.values * _rarity(terms.indices)
     total = float(weights.sum())
-    word_of: dict[int, int] = {}
-    for number, fragments in enumerate(fragments_by_word(query), 1):
-        word_of |= dict.fromkeys(fragments, number)
-    words = np.array([word_of.get(term, 0) for term in terms.indices.tolist()], np.intp)
-    words[np.bincount(words, minlength=1)[words] < FEWEST_FRAGMENTS] = 0  # a letter, or one that shares them
-    return Weighed(terms.indices, weights / total if total else weights, words)
+    places = {term: place for place, term in enumerate(terms.indices.tolist())}
+    words: list[list[int]] = []
+    for fragments in reversed(fragments_by_word(query)):
+        # A fragment that two words have is of the later one. One alone is a letter, or what another word leaves.
+        word = [place for term in fragments if (place := places.pop(term, None)) is not None]
+        if len(word) >= FEWEST_FRAGMENTS:
+            words.append(word)
+    of_words = {place for word in words for place in word}
+    others = [place for place in range(len(weights)) if place not in of_words]
+    order = np.array([*others, *itertools.chain(*words)], np.intp)
+    begins = np.cumsum([len(others), *map(len, words)], dtype=np.intp)[:-1]
+    shares = weights / total if total else weights
+    return Weighed(terms.indices[order], shares[order], begins)
 
 
 def passages(task: str, content: str) -> Passages:
@@ -135,11 +143,13 @@ class Matches:
 
 
 def _share(query: Weighed, passage: NDArray[np.uint32]) -> float:
-    at = np.minimum(np.searchsorted(passage, query.terms), len(passage) - 1)
-    has = passage[at] == query.terms
-    shares, words = query.shares[has], query.words[has]
-    lone = (words > 0) & (np.bincount(words, minlength=1)[words] < FEWEST_FRAGMENTS)
-    return min(1.0, float(shares.sum() - (1 - LONE_FRAGMENT) * shares[lone].sum()))
+    has = passage.take(passage.searchsorted(query.terms), mode="clip") == query.terms
+    shares = query.shares * has
+    share = float(shares.sum())
+    if len(query.words):
+        alone = np.add.reduceat(has, query.words, dtype=np.intp) < FEWEST_FRAGMENTS
+        share -= (1 - LONE_FRAGMENT) * float(np.add.reduceat(shares, query.words)[alone].sum())
+    return min(1.0, share)
 
 
 def _rarity(terms: NDArray[np.uint32]) -> NDArray[np.float64]:
