@@ -108,6 +108,7 @@ async def created(connection: BrokerConnection, config: JsonObject) -> JsonObjec
 
 
 async def _set_up(connection: BrokerConnection, how: str, config: JsonObject) -> JsonObject:
+    """As `created`, to CREATE or to UPDATE a stream."""
     loop = asyncio.get_running_loop()
     until = loop.time() + _NOT_YET_FOR
     while True:

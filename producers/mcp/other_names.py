@@ -17,7 +17,7 @@ _SAME = {
     **dict.fromkeys(("memories", "episode"), "memory"),
     **dict.fromkeys(("conversation", "message", "messages", "thread"), "session"),
 }
-_ELSEWHERE = {
+ELSEWHERE = {
     "save": "knowledge_save",
     "read": "knowledge_read",
     "search": "knowledge_search",
@@ -49,5 +49,5 @@ def meant(name: str, tools: Collection[str]) -> str | None:
     words = [each.lower() for each in _WORD.findall(name) if each not in ("mcp", "kledger")]
     said = " ".join(sorted({_SAME.get(each, each) for each in words}))
     of_words = {" ".join(sorted(tool.split("_"))): tool for tool in tools}
-    found = of_words.get(" ".join(sorted(words))) or of_words.get(said) or _ELSEWHERE.get(said)
+    found = of_words.get(" ".join(sorted(words))) or of_words.get(said) or ELSEWHERE.get(said)
     return found or next(iter(get_close_matches("_".join(words), tools, 1, _CLOSE)), None)

@@ -26,7 +26,7 @@ _MAYBE_PRESENT = ("knowledge_exists", "not_owner", "forbidden")
 class Brought:
     """The outcome of an import: entries `saved`, `unchanged` and `held`; `refused` and `skipped` are in the tree.
 
-    Of what was saved, `proposed` wait for a coordinator of their project.
+    Of what was saved or is unchanged, `proposed` wait for a coordinator of their project.
     """
 
     tree: Tree
@@ -38,8 +38,6 @@ class Brought:
     memories: int = 0
     ids: dict[int, str] = field(default_factory=dict)
     """The id of each entry that is now in the ledger, by its number in the tree."""
-    in_doubt: dict[int, dict[str, Any]] = field(default_factory=dict)
-    """The refusal of each entry whose item may be there already, by its number in the tree."""
 
 
 def import_tree(
@@ -58,12 +56,13 @@ def import_tree(
     tree = read_tree(directory)
     result = Brought(tree)
     done = 0
+    in_doubt: dict[int, dict[str, Any]] = {}
     for chunk in chunks_of((number, entry.payload) for number, entry in enumerate(tree.entries)):
         for outcome in send(ledger, chunk):
-            _count(result, outcome)
+            in_doubt |= _count(result, outcome)
             done += len(outcome[0].payloads)
             progress(done, len(tree.entries))
-    _recognise(ledger, result)
+    _recognise(ledger, result, in_doubt)
     inactive = {number: item_id for number, item_id in result.ids.items() if not tree.entries[number].active}
     now = visible(ledger, inactive.values())
     for number, item_id in inactive.items():
@@ -83,19 +82,21 @@ def import_tree(
     return result
 
 
-def _count(result: Brought, outcome: Outcome) -> None:
+def _count(result: Brought, outcome: Outcome) -> dict[int, dict[str, Any]]:
+    """Count the outcomes of a chunk; the refusal of each entry whose item may be there already, by its number."""
     chunk, answer = outcome
     entries = result.tree.entries
+    in_doubt: dict[int, dict[str, Any]] = {}
     if isinstance(answer, LedgerError):
         (number,) = chunk.lines
         result.tree.refuse(entries[number].file, entries[number].number, answer.code, answer.message)
-        return
+        return in_doubt
     for row in answer["results"]:
         number = chunk.lines[row["index"]]
         entry, error = entries[number], dict(row["error"] or {})
         item_id, status = row["id"], row["outcome"]
         if error.get("code") in _MAYBE_PRESENT and isinstance(entry.payload.get("id"), str):
-            result.in_doubt[number] = error
+            in_doubt[number] = error
             continue
         if status == "refused" or item_id is None:
             result.tree.refuse(entry.file, entry.number, str(error.get("code")), str(error.get("message")))
@@ -107,13 +108,14 @@ def _count(result: Brought, outcome: Outcome) -> None:
         result.proposed += row.get("status") == "proposed"
         result.unchanged += status == "unchanged"
         result.ids[number] = item_id
+    return in_doubt
 
 
-def _recognise(ledger: LedgerClient, result: Brought) -> None:
+def _recognise(ledger: LedgerClient, result: Brought, in_doubt: dict[int, dict[str, Any]]) -> None:
     """Count as unchanged what is in doubt and whose item states the same now, and refuse the rest."""
     entries = result.tree.entries
-    now = visible(ledger, {str(entries[number].payload["id"]) for number in result.in_doubt})
-    for number, error in result.in_doubt.items():
+    now = visible(ledger, {str(entries[number].payload["id"]) for number in in_doubt})
+    for number, error in in_doubt.items():
         entry = entries[number]
         item = now.get(entry.payload["id"])
         if item is not None and same_statement(item, entry.payload):

@@ -27,7 +27,7 @@ def test_each_fixture_of_the_session_names_its_directories_as_the_sessions() -> 
     for file in (ROOT / "tests").rglob("*.py"):
         source = file.read_text("utf-8")
         for node in ast.walk(ast.parse(source)) if 'scope="session"' in source else ():
-            if isinstance(node, ast.FunctionDef) and any(
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and any(
                 "session" in ast.unparse(each) for each in node.decorator_list
             ):
                 wrong += [
