@@ -76,7 +76,7 @@ class Searcher:
         read: dict[str, Passages] = {}
         matches = Matches(
             words[0] if words else weighed(asked.query),
-            read.__getitem__,
+            read,
             lambda item_id: scores.get(by_id[item_id].at, _NO_SCORES).vector,
             meaning=self._feed.vector_weight > HASHED_VECTOR_WEIGHT,
         )

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Generic, TypeVar
 
-from projections.search.match import covered, passages, weighed
+from projections.search.match import covered_by_each, passages_of, weighed
 
 R = TypeVar("R")
 
@@ -50,8 +50,8 @@ def stays_with(question: str, written: Iterable[str]) -> bool:
 
     The others may be in another language, or in other words altogether.
     """
-    asked = weighed(question)
-    return any(covered(asked, passages("", text)) >= ANCHOR for text in written)
+    read = passages_of(("", text) for text in written)
+    return any(match >= ANCHOR for match in covered_by_each(weighed(question), read))
 
 
 def has_words(question: str) -> bool:

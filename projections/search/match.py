@@ -9,7 +9,7 @@ in it, and a store of one item measures like one of a million. A long text is me
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -96,9 +96,16 @@ def _passages(task: str, content: str) -> list[str]:
 
 def covered(query: Weighed, item: Passages) -> float:
     """The share of the query's weight that the best passage of an item has."""
-    if not len(query.terms):
-        return 0.0
-    return max((_share(query, passage) for passage in item if len(passage)), default=0.0)
+    return covered_by_each(query, [item])[0]
+
+
+def covered_by_each(query: Weighed, items: Sequence[Passages]) -> list[float]:
+    """`covered` of several items, in less than half of the time of one after another."""
+    every = [passage for item in items for passage in item]
+    if not len(query.terms) or not any(map(len, every)):
+        return [0.0] * len(items)
+    shares = iter(_shares(query, every).tolist())
+    return [max((next(shares) for _ in item), default=0.0) for item in items]
 
 
 def joined(words: float, cosine: float | None, meaning: bool) -> float:
@@ -114,21 +121,21 @@ def joined(words: float, cosine: float | None, meaning: bool) -> float:
 
 
 class Matches:
-    """The matches of the items of one search, each computed when it is asked for."""
+    """The matches of the items of one search whose passages were read, computed when the first is asked for."""
 
     def __init__(
         self,
         query: Weighed,
-        passages_of: Callable[[str], Passages],
+        read: Mapping[str, Passages],
         cosine_of: Callable[[str], float | None],
         *,
         meaning: bool,
     ) -> None:
         self._query = query
-        self._passages_of = passages_of
+        self._read = read
         self._cosine_of = cosine_of
         self._meaning = meaning
-        self._own: dict[str, float] = {}
+        self._words: dict[str, float] = {}
 
     def of(self, item_id: str, beside: str | None) -> float:
         """The match of an item; of one that stands beside a hit, LENT_MATCH of that one's where it is more."""
@@ -136,20 +143,24 @@ class Matches:
         return round(max(self._of_its_own(item_id), lent), 4)
 
     def _of_its_own(self, item_id: str) -> float:
-        if item_id not in self._own:
-            words = covered(self._query, self._passages_of(item_id))
-            self._own[item_id] = joined(words, self._cosine_of(item_id), self._meaning)
-        return self._own[item_id]
+        if not self._words:
+            self._words = dict(zip(self._read, covered_by_each(self._query, list(self._read.values())), strict=True))
+        return joined(self._words[item_id], self._cosine_of(item_id), self._meaning)
 
 
-def _share(query: Weighed, passage: NDArray[np.uint32]) -> float:
-    has = passage.take(passage.searchsorted(query.terms), mode="clip") == query.terms
-    shares = query.shares * has
-    share = float(shares.sum())
+def _shares(query: Weighed, passages: Sequence[NDArray[np.uint32]]) -> NDArray[np.float64]:
+    """The share of the query's weight that each passage has. The terms of all are looked for at once, as the lower
+    half of a number whose upper half is that of their passage."""
+    numbers = np.arange(len(passages), dtype=np.uint64) << np.uint64(32)
+    terms = np.repeat(numbers, [len(each) for each in passages]) | np.concatenate(passages)
+    asked = numbers[:, np.newaxis] | query.terms
+    has = terms.take(terms.searchsorted(asked), mode="clip") == asked
+    shares = has * query.shares
+    share = shares.sum(axis=1)
     if len(query.words):
-        alone = np.add.reduceat(has, query.words, dtype=np.intp) < FEWEST_FRAGMENTS
-        share -= (1 - LONE_FRAGMENT) * float(np.add.reduceat(shares, query.words)[alone].sum())
-    return min(1.0, share)
+        alone = np.add.reduceat(has, query.words, axis=1, dtype=np.intp) < FEWEST_FRAGMENTS
+        share -= (1 - LONE_FRAGMENT) * (np.add.reduceat(shares, query.words, axis=1) * alone).sum(axis=1)
+    return np.asarray(np.minimum(1.0, share))
 
 
 def _rarity(terms: NDArray[np.uint32]) -> NDArray[np.float64]:

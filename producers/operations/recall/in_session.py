@@ -11,7 +11,7 @@ from ledger.event import JsonObject
 from ledger.sessions.words import Message
 from producers.operations.desk import Desk
 from producers.operations.sessions.whose import found, store_of
-from projections.search.match import covered, passages, weighed
+from projections.search.match import covered_by_each, passages_of, weighed
 from projections.search.ranking import USUAL_QUALITY
 from projections.search.rerank import MAIN, factors
 from projections.views.times import rfc3339
@@ -77,8 +77,8 @@ async def of_session(desk: Desk, caller: Caller, session_id: str, message: str) 
 
 def _answering(messages: Sequence[Message], message: str) -> list[JsonObject]:
     """The older messages that match best, as results of the layer `working`."""
-    query = weighed(message)
-    matched = [(covered(query, passages(each.role, each.content)), each) for each in messages]
+    read = passages_of((each.role, each.content) for each in messages)
+    matched = zip(covered_by_each(weighed(message), read), messages, strict=True)
     best = sorted(matched, key=lambda pair: (-pair[0], -pair[1].number))[:MOST_OLDER]
     return [_result(match, each) for match, each in best if match > 0]
 
