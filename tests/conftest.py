@@ -29,6 +29,7 @@ from ledger.store.in_memory import MemoryLedger
 from ledger.store.jetstream import JetStreamLedger
 from ledger.stream import Ledger
 from ledger.wire.publication import error_code
+from tests.empty_views import CREATE_TABLES, copied_from
 from tests.examples import EXPLORES, tries
 from tests.journeys.running_node import RunningNode, running
 from tests.temporary_files import OF_THE_SESSION, room
@@ -135,6 +136,15 @@ def _one_tls_context() -> Iterator[None]:
     """Clients of `http://` use no TLS, yet httpx loads every authority for each, which takes longer than a request."""
     with pytest.MonkeyPatch.context() as clients:
         clients.setattr("httpx._transports.default.create_ssl_context", cache(httpx.create_ssl_context))
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _copies_of_an_empty_view(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """New views are copies of one: each property makes hundreds."""
+    directory = tmp_path_factory.mktemp(f"{OF_THE_SESSION}views")
+    with pytest.MonkeyPatch.context() as views:
+        views.setattr(CREATE_TABLES, copied_from(directory))
         yield
 
 

@@ -99,12 +99,17 @@ def _prepare(con: duckdb.DuckDBPyConnection, memory_limit: str, recall_days: int
     # small statements take twice the processor time and are not faster.
     con.execute("SET threads = 1")
     if not con.execute("SELECT 1 FROM duckdb_tables() WHERE table_name = 'checkpoints'").fetchone():
-        with transaction(con):
-            for view in VIEWS:
-                con.execute(view.tables)
-            con.execute(_CHECKPOINTS)
-            con.execute(ANALYST_VIEWS)
-            retention.begin(con, recall_days)
+        create_tables(con, recall_days)
+
+
+def create_tables(con: duckdb.DuckDBPyConnection, recall_days: int | None) -> None:
+    """Create every table, view and macro in an empty database, all or none."""
+    with transaction(con):
+        for view in VIEWS:
+            con.execute(view.tables)
+        con.execute(_CHECKPOINTS)
+        con.execute(ANALYST_VIEWS)
+        retention.begin(con, recall_days)
 
 
 @contextmanager

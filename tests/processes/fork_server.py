@@ -197,8 +197,8 @@ def started(module: str) -> None:
     runpy.run_module(module, run_name="__main__", alter_sys=True)
 
 
-def imported() -> Callable[[], None]:
-    """Import what commands and nodes need; the command's main function.
+def imported(directory: Path) -> Callable[[], None]:
+    """Import what commands and nodes need; the command's main function. A file that nodes copy is kept in a directory.
 
     All commands and the routes of a node's app are built too, which takes a node longer than all else.
     """
@@ -210,8 +210,10 @@ def imported() -> Callable[[], None]:
     import producers.node.compose
     import producers.node.otel
     import producers.node.start.assembly
+    import projections.engine.duckdb
     from projections.analysts.quack import load_extensions
     from tests.doors import one_app
+    from tests.empty_views import copied_from
 
     for module in (*nursery.MODULES, *LATE):
         importlib.import_module(module)
@@ -220,8 +222,10 @@ def imported() -> Callable[[], None]:
     assert all(commands.commands.values())  # each file of commands is loaded
     one_app.routes()
     producers.node.start.assembly.create_app = one_app.app_of  # type: ignore[attr-defined]  # what it imports is not exported
+    projections.engine.duckdb.create_tables = copied_from(directory)  # type: ignore[assignment]  # a function still
     with contextlib.closing(duckdb.connect()) as con:  # signatures are checked here, and no more in each node
         load_extensions(con)
+        projections.engine.duckdb.create_tables(con, None)  # makes the empty view that nodes copy
     duckdb.default_connection().close()  # it has a thread, and nobody uses it
     gc.collect()
     gc.freeze()
@@ -232,7 +236,7 @@ def imported() -> Callable[[], None]:
 def main() -> None:
     """Import, then serve; in a child, run the command."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the tests
-    command = imported()
+    command = imported(Path(sys.argv[1]).parent)
     if (threads := len(list(Path("/proc/self/task").iterdir()))) > 1:
         os.write(1, f"{threads} threads after the imports\n".encode())
         return
