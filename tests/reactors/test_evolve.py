@@ -130,6 +130,12 @@ def test_a_revert_restores_the_earlier_version_exactly_in_views_and_vectors(
             if hit["id"] == item
         ]
 
+    def assert_found_as_before() -> None:
+        # Its freshness goes by the clock: on a slow machine the last digit is another one by now.
+        for (one, relevance), (was, relevance_then) in zip(as_searched(), found, strict=True):
+            assert one == was
+            assert relevance == pytest.approx(relevance_then, abs=1e-5)
+
     before, found = as_stated(), as_searched()
     assert found
     chat.says(rewritten("Have the wolf interval tuned by somebody who can.", "Call the tuner"), to="basilisk")
@@ -139,10 +145,7 @@ def test_a_revert_restores_the_earlier_version_exactly_in_views_and_vectors(
 
     assert ana.revert_evolution(evolution)["status"] == "reverted"
     assert as_stated() == before
-    # Its freshness goes by the clock: on a slow machine the last digit is another one by now.
-    for (one, relevance), (was, relevance_then) in zip(as_searched(), found, strict=True):
-        assert one == was
-        assert relevance == pytest.approx(relevance_then, abs=1e-5)
+    assert_found_as_before()
     assert settled(ana, evolution, "reverted")["item_id"] == item
     with pytest.raises(IllegalState):
         ana.revert_evolution(evolution)
@@ -152,7 +155,7 @@ def test_a_revert_restores_the_earlier_version_exactly_in_views_and_vectors(
     assert ana.get(item)["content"].startswith("Have the wolf interval")
     assert ana.revert(item, 1, expected_version=5)["version"] == 6
     assert as_stated() == before
-    assert as_searched() == found
+    assert_found_as_before()
     with pytest.raises(VersionConflict):
         ana.revert(item, 2, expected_version=5)
     with pytest.raises(NotOwner):

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import uuid
 from typing import Literal
+from weakref import WeakValueDictionary
 
 from kledger.answers.models import Decided
 from kledger.contract.errors import IllegalState, VersionConflict
@@ -24,6 +26,9 @@ from projections.views.processes.ask import Process
 
 KIND = "evolution"
 _ENDED = {"applied", "reverted", "rejected", "failed"}
+_deciding: WeakValueDictionary[tuple[str, str], asyncio.Lock] = WeakValueDictionary()
+"""Held while a node decides on an evolution: an application is an event of the item, so no position that it expects
+refuses it after a rejection, which is one of the evolution."""
 
 
 def evolution_id(requested_event: str) -> str:
@@ -87,6 +92,11 @@ async def apply(
 
     Raises UnknownProcess, IllegalState, UnknownKnowledge, NotOwner, VersionConflict (the item changed), …
     """
+    async with _turn(desk, process_id):
+        return await _apply(desk, caller, lineage, process_id, retry)
+
+
+async def _apply(desk: Desk, caller: Caller, lineage: Lineage, process_id: str, retry: uuid.UUID | None) -> Decided:
     own_id = event_id(retry)
     for _ in range(ATTEMPTS):
         process = await own(desk, caller, KIND, process_id)
@@ -94,8 +104,8 @@ async def apply(
         if retry is not None and (before := await _applied(desk, process, own_id)) is not None:
             return before
         item, last, _ = await revisable(desk, caller, request["item_id"])
-        # Again: the item's history is folded now, and with it the decisions on this process.
-        process = await own(desk, caller, KIND, process_id)
+        # Again: what was decided before this turn is folded now, whether of the item or of the process.
+        process, _ = await own_now(desk, caller, KIND, process_id)
         if process.status != "proposed":
             raise _illegal_state(process, "applied", "proposed")
         if item.version != request["base_version"]:
@@ -123,6 +133,10 @@ async def apply(
     raise VersionConflict(f"others keep writing to the item of {process_id}: try again", id=process_id)
 
 
+def _turn(desk: Desk, process_id: str) -> asyncio.Lock:
+    return _deciding.setdefault((desk.org, process_id), asyncio.Lock())
+
+
 async def _applied(desk: Desk, process: Process, own_id: str) -> Decided | None:
     """The decision of an earlier request with the same key."""
     before = await earlier_event(desk, [process.owner], own_id, {"evolution": process.id})
@@ -138,6 +152,13 @@ async def reject(
     retry: uuid.UUID | None = None,
 ) -> Decided:
     """Reject a proposal. Raises UnknownProcess, IllegalState, VersionConflict, BrokerUnavailable."""
+    async with _turn(desk, process_id):
+        return await _reject(desk, caller, lineage, process_id, reason, retry)
+
+
+async def _reject(
+    desk: Desk, caller: Caller, lineage: Lineage, process_id: str, reason: str | None, retry: uuid.UUID | None
+) -> Decided:
     process, expects = await own_now(desk, caller, KIND, process_id)
     fact, own_id = EvolutionRejected(item_id=process.requested["item_id"], reason=reason), event_id(retry)
     if (
