@@ -40,6 +40,7 @@ _NUMBER = r"\d{1,3}(?:,\d{3})+(?!\d)"  # 58,400
 _COMPOUND = rf"(?<![\w-]){_LETTERS}-{_LETTERS}(?![\w-])"  # e-mail
 _PIECE = re.compile(rf"[{CJK}]+|{_NUMBER}|{_COMPOUND}|[^\W_{CJK}]+|[{_STOPS}]")
 _MEASURE = re.compile(rf"(\d+)({_LETTERS})")  # 16GB
+_MODEL = re.compile(rf"({_LETTERS}(?<=..))(\d+)")  # RTX4090; of one letter, as v2, the letter says nothing
 _ORDINALS = frozenset(("st", "nd", "rd", "th"))
 _IS_CJK = re.compile(f"[{CJK}]").match
 _FIRST_CJK = CJK[0]
@@ -288,6 +289,9 @@ def _of_plain(word: str) -> _Word:
     if measure := _MEASURE.fullmatch(word):
         number, unit = measure.groups()
         return _Word((_stem(number),) if unit in _ORDINALS else (_stem(number), _stem(unit)), fragments)
+    if model := _MODEL.fullmatch(word):
+        parts = [part for part in model.groups() if part not in STOP_WORDS]
+        return _Word((_stem(word),), fragments, tuple(map(_stem, parts)))
     return _Word(() if word in STOP_WORDS else (_stem(word),), fragments)
 
 

@@ -20,6 +20,7 @@ from projections.vectors.tokens import (
     Sparse,
     document_terms,
     documents_terms,
+    fragments_by_word,
     normalise,
     one_form,
     query_terms,
@@ -113,8 +114,17 @@ def test_a_number_and_its_unit_are_two_words_however_they_are_written(written: s
     assert terms(asked) <= set(document_terms("", written).indices.tolist())
 
 
-def test_a_name_that_ends_in_a_number_is_one_word() -> None:
-    assert len(terms("IPv4")) == len(terms("a3f9c2")) == 1
+@pytest.mark.parametrize(("joined", "apart"), [("GPT4", "GPT 4"), ("iPhone15", "iPhone 15"), ("BA502", "ba 502")])
+def test_a_name_that_ends_in_a_number_is_one_word_and_found_by_its_parts(joined: str, apart: str) -> None:
+    assert len(terms(joined)) == 1
+    assert terms(joined) | terms(apart) <= set(document_terms("", f"The {joined} is new").indices.tolist())
+    assert terms(apart) < terms(joined, words_only=False)
+
+
+@pytest.mark.parametrize("text", ["v2", "x86", "a3f9c2", "k8s"])
+def test_a_letter_before_a_number_is_no_name(text: str) -> None:
+    fragments = {each for word in fragments_by_word(text) for each in word}
+    assert terms(text, words_only=False) - fragments == terms(text)
 
 
 @pytest.mark.parametrize(("written", "asked"), [("E-mail", "email"), ("co-founder", "cofounder"), ("Wi-Fi", "wifi")])
