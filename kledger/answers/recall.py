@@ -47,6 +47,7 @@ class RecallWhy(TypedDict):
     intent: Annotated[float, Field(description="1 where the layer answers the intent, 0.5 where it is read as well")]
     confidence: Annotated[float, Field(description="-1 to 1")]
     use: Annotated[float, Field(description="Verdicts and score: -1 to 1")]
+    whose: NotRequired[Annotated[float, Field(description="-1 for what another person prefers whom nobody asks about")]]
     score: float
     rerank: NotRequired[Annotated[float, Field(description="The factor of a reranker: 0.85 to 1.15")]]
 

@@ -11,10 +11,12 @@ from datetime import datetime, timedelta
 
 from kledger.contract.language import Language
 from kledger.contract.memory import words_of_steps
+from kledger.contract.scopes import OPERATOR
 from kledger.contract.words import RecallLayer
 from ledger.event import JsonObject
 from projections.fold_kit.prompt_text import shortened
 from projections.search.section import WORDS, about_another
+from projections.search.startup import PROFILE_TYPE
 
 SECTIONS = ("user_preferences", "project_context", "recent_episodes", "relevant_procedures", "related_knowledge")
 LINE_CHARACTERS = 2_000
@@ -75,6 +77,22 @@ def section_of(item: JsonObject, layer: RecallLayer) -> str:
         in_project = any(scope.startswith("project:") for scope in item["scopes"])
         return "project_context" if in_project else "user_preferences"
     return "related_knowledge"
+
+
+def is_personal(item: JsonObject, layer: RecallLayer) -> bool:
+    """Whether an item says what a person is like or prefers."""
+    return section_of(item, layer) == "user_preferences" or PROFILE_TYPE in item.get("types", ())
+
+
+def is_of_another(item: JsonObject, layer: RecallLayer, message: str, person: str | None) -> bool:
+    """Whether an item is personal, and of another person than who asks and whom the message names.
+
+    None is, for an agent or an operator who asks as nobody in particular.
+    """
+    if person in (None, OPERATOR) or not is_personal(item, layer):
+        return False
+    other = about_another(item, person)
+    return other is not None and other.removeprefix("user:").casefold() not in message.casefold()
 
 
 def memory_text(

@@ -12,7 +12,14 @@ from dataclasses import asdict, dataclass
 from kledger.contract.words import RecallLayer
 from projections.search.ranking import sway
 
-SWAY: Mapping[str, float] = {"recency": 0.05, "layer": 0.06, "intent": 0.1, "confidence": 0.05, "use": 0.05}
+SWAY: Mapping[str, float] = {
+    "recency": 0.05,
+    "layer": 0.06,
+    "intent": 0.1,
+    "confidence": 0.05,
+    "use": 0.05,
+    "whose": 0.15,
+}
 """The most that a factor changes a relevance, as a share of it."""
 RANKS: Mapping[RecallLayer, float] = {
     "procedural": 1.0,
@@ -33,7 +40,8 @@ MAIN, ALSO = 1.0, 0.5
 class Factors:
     """What a result was ranked by. `relevance` compares within one answer.
 
-    `recency` 0 to 1, `layer` 0 to 1, `intent` 0 to 1, `confidence` and `use` -1 to 1: each is multiplied with its sway.
+    `recency` 0 to 1, `layer` 0 to 1, `intent` 0 to 1, `confidence` and `use` -1 to 1, `whose` -1 or 0: each is
+    multiplied with its sway.
     """
 
     relevance: float
@@ -42,6 +50,8 @@ class Factors:
     intent: float
     confidence: float
     use: float
+    whose: float = 0.0
+    """-1 for what another person prefers, where the question does not name them."""
 
     def score(self) -> float:
         """The relevance, moved by all factors."""
@@ -49,12 +59,20 @@ class Factors:
         return self.relevance * (1 + moved)
 
     def shown(self) -> dict[str, float]:
-        """The factors and the score, rounded."""
-        return {name: round(value, 4) for name, value in {**asdict(self), "score": self.score()}.items()}
+        """The factors and the score, rounded; `whose` where it says something."""
+        told = {**asdict(self), "score": self.score()}
+        return {name: round(value, 4) for name, value in told.items() if name != "whose" or value}
 
 
 def factors(
-    *, relevance: float, freshness: float, layer: RecallLayer, intent: float, confidence: float, quality: float
+    *,
+    relevance: float,
+    freshness: float,
+    layer: RecallLayer,
+    intent: float,
+    confidence: float,
+    quality: float,
+    of_another: bool = False,
 ) -> Factors:
     """The factors of one result; `quality` is score + helpful - 2 * harmful."""
     return Factors(
@@ -64,4 +82,5 @@ def factors(
         intent=intent,
         confidence=2 * confidence - 1,
         use=sway(quality),
+        whose=-1.0 if of_another else 0.0,
     )

@@ -10,9 +10,8 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import TypeVar
 
 from ledger.event import JsonObject
-from projections.search.memory_text import said, section_of
+from projections.search.memory_text import is_personal, said
 from projections.search.section import about_another
-from projections.search.startup import PROFILE_TYPE
 from projections.similar.undisguised import undisguised
 from projections.views.knowledge.layers import layer_of
 
@@ -63,6 +62,5 @@ def _statement(item: JsonObject) -> tuple[str, str | None, str]:
     layer = item.get("layer") or layer_of(item)
     words = " ".join(undisguised(said(item, layer)).split())
     happened = (item.get("memory") or {}).get("happened_at") or ""
-    personal = section_of(item, layer) == "user_preferences" or PROFILE_TYPE in item.get("types", ())
-    person = about_another(item, None) if personal else None
+    person = about_another(item, None) if is_personal(item, layer) else None
     return happened, person, words.casefold().rstrip(_ENDS_A_SENTENCE)

@@ -26,7 +26,7 @@ from producers.operations.recall.intent import READS, Reads, intent_of
 from producers.operations.recall.search import check_query
 from producers.operations.recall.served import keep, recall_event
 from producers.operations.recording import is_recorded
-from projections.search.memory_text import memory_text
+from projections.search.memory_text import is_of_another, memory_text
 from projections.search.model_rerank import Place, rerank_factor, reranked
 from projections.search.policy import with_reranker
 from projections.search.ranking import freshness as freshness_at
@@ -66,7 +66,8 @@ async def recall(
     session = await _session(desk, caller, asked, as_of, freshness)
     then = await position_as_of(desk, as_of, freshness)
     now = await moment_of(desk, as_of, then)
-    ranked = [_ranked(item, intent, target, now) for item in found["results"] if not session.holds(item)]
+    left = [item for item in found["results"] if not session.holds(item)]
+    ranked = [_ranked(item, intent, target, now, message=asked.message, person=caller.person()) for item in left]
     ranked += _working(session, asked, intent, floor if asked.min_match is None else asked.min_match)
     ranked.sort(key=lambda item: -float(item["why"]["score"]))
     results = (await _reranked(desk, asked.message, said_once(ranked), floor, freshness))[: asked.top_k]
@@ -127,7 +128,9 @@ async def _session(
         return InSession()
 
 
-def _ranked(item: JsonObject, intent: Intent, target: str | None, now: datetime) -> JsonObject:
+def _ranked(
+    item: JsonObject, intent: Intent, target: str | None, now: datetime, *, message: str, person: str | None
+) -> JsonObject:
     """A result with its layer and the factors that rank it (`why`)."""
     layer = layer_of(item)
     why = factors(
@@ -137,6 +140,7 @@ def _ranked(item: JsonObject, intent: Intent, target: str | None, now: datetime)
         intent=_fit(item, layer, READS[intent], target),
         confidence=item["eval"]["confidence"],
         quality=item["quality_score"],
+        of_another=is_of_another(item, layer, message, person),
     )
     shown: JsonObject = {**item, "layer": layer, "why": why.shown()}
     return shown

@@ -41,7 +41,7 @@ async def why(_: Site, visit: Visit) -> Response:
     return page(
         visit, "why.html", 200 if error is None else 422, tab=tab, stated=stated, paths=get_args(RecallPath),
         searched=searched, recalled=recalled, error=error, most=MOST_SHOWN, rows=_rows(visit, searched),
-        bar=_bar(visit, searched), total=_total(visit, recalled), factors=FACTORS,
+        bar=_bar(visit, searched), total=_total(visit, recalled), factors=FACTORS, moved_by=_moved_by(recalled),
     )  # fmt: skip
 
 
@@ -96,6 +96,11 @@ def _total(visit: Visit, recalled: Recalled | None) -> object:
     totals = [] if recalled is None else [each["why"]["score"] for each in recalled["results"] if "why" in each]
     most, name = max(totals, default=0.0), visit.words("total")
     return lambda value: whole(value, most, f"{name} {value:.2f}")
+
+
+def _moved_by(recalled: Recalled | None) -> set[str]:
+    """The factors that any result tells."""
+    return set() if recalled is None else {name for each in recalled["results"] for name in each.get("why", ())}
 
 
 def _bar(visit: Visit, searched: SearchResults | None) -> object:

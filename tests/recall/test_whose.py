@@ -1,0 +1,51 @@
+"""A recall tells what is said of who asks before what is said of others, unless it is asked about them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from kledger import LedgerClient
+from kledger.answers.recall import RecalledItem
+from tests.journeys.running_node import RunningNode
+from tests.recall.people import new_number
+
+
+@pytest.fixture
+def two(node: RunningNode) -> Iterator[tuple[LedgerClient, LedgerClient]]:
+    """Two people of one project, who each prefer something."""
+    number = new_number()
+    with node.client() as client:
+        ann, bob = (client.acting_as(user=f"{name}{number}", project=f"web{number}") for name in ("ann", "bob"))
+        everybody = [f"project:web{number}"]
+        bob.remember("Prefers an editor with a dark theme.", "semantic", category="preference", scopes=everybody)
+        ann.remember("Prefers her editor with a light theme.", "semantic", category="preference", scopes=everybody)
+        yield ann, bob
+
+
+def recalled(client: LedgerClient, message: str) -> list[RecalledItem]:
+    return client.recall(message, min_match=0.01)["results"]
+
+
+def test_ones_own_preference_comes_before_anothers(two: tuple[LedgerClient, LedgerClient]) -> None:
+    for client, own in zip(two, ("light", "dark"), strict=True):
+        first, second = recalled(client, "Which theme should the editor have?")
+        assert own in first["content"]
+        assert "whose" not in first["why"]
+        assert second["why"]["whose"] == -1
+
+
+def test_who_is_asked_about_comes_first(two: tuple[LedgerClient, LedgerClient]) -> None:
+    ann, bob = two
+    owner = recalled(bob, "dark theme")[0]["owner"]
+    first, _ = recalled(ann, f"Which theme has {owner.removeprefix('user:').title()} in the editor?")
+    assert first["owner"] == owner
+    assert "whose" not in first["why"]
+
+
+def test_who_asks_as_nobody_in_particular_is_told_of_all_alike(node: RunningNode, two: object) -> None:
+    with node.client() as client:
+        told = recalled(client, "Which theme should the editor have?")
+    assert len(told) > 1
+    assert all("whose" not in each["why"] for each in told)
