@@ -34,6 +34,7 @@ from ledger.broker.server_config import (
     prepare_directory,
     write_config,
 )
+from ledger.broker.short_slices import short_slices_of
 from ledger.runtime.private import child_environment
 
 log = structlog.get_logger(__name__)
@@ -198,6 +199,7 @@ class EmbeddedServer:
                     f"nats-server ended at once with code {process.returncode}; it says: {self._last_words()}"
                 )
             await ready
+            short_slices_of(process.pid)
         finally:
             ready.cancel()
             died.cancel()

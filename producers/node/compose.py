@@ -16,6 +16,7 @@ import structlog
 import uvloop
 
 from kledger.contract.errors import LedgerError, NodeMisconfigured
+from ledger.broker.short_slices import short_slices_of_this_thread
 from ledger.event import JsonObject
 from ledger.installed import PRODUCT, version
 from ledger.runtime.gc_tuning import collect_seldom, loading
@@ -42,6 +43,7 @@ def run(settings: NodeSettings) -> int:
         return 1
     # Folding threads release the GIL sooner than after the default 5 ms, which would add to a search's latency.
     sys.setswitchinterval(0.0001)
+    short_slices_of_this_thread()
     try:
         uvloop.run(_run(settings))
     except LedgerError as error:

@@ -1,0 +1,99 @@
+"""Short slices of the processor are asked for where Linux has them, and are nobody else's."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import platform
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from ledger.broker import short_slices
+from ledger.broker.server import EmbeddedServer
+from ledger.broker.short_slices import NANOSECONDS, short_slices_of, short_slices_of_this_thread
+
+_GETATTR = {"x86_64": 315, "aarch64": 275}
+_RUNTIME = slice(24, 32)
+"""Where the slice stands in `struct sched_attr`."""
+
+
+def slice_of(task: int = 0) -> int:
+    """The slice of a task in nanoseconds; 0 of a kernel that tells none."""
+    attributes = ctypes.create_string_buffer(48)
+    number = _GETATTR.get(platform.machine())
+    assert number is not None
+    assert ctypes.CDLL(None).syscall(number, task, attributes, 48, 0) == 0
+    return int.from_bytes(attributes.raw[_RUNTIME], sys.byteorder)
+
+
+def has_slices() -> bool:
+    return sys.platform == "linux" and platform.machine() in _GETATTR and slice_of() > 0
+
+
+in_a_thread = pytest.mark.skipif(not has_slices(), reason="this kernel gives every task the same slice")
+
+
+@pytest.fixture
+def another() -> Iterator[int]:
+    """The process id of somebody else."""
+    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as process:
+        yield process.pid
+
+
+@in_a_thread
+def test_a_thread_that_asks_has_short_slices_and_what_it_begins_has_the_usual_ones() -> None:
+    usual, seen = slice_of(), []
+
+    def asks() -> None:
+        short_slices_of_this_thread()
+        seen.append(slice_of())
+        begun = threading.Thread(target=lambda: seen.append(slice_of()))
+        begun.start()
+        begun.join()
+        with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as child:
+            seen.append(slice_of(child.pid))
+
+    thread = threading.Thread(target=asks)
+    thread.start()
+    thread.join()
+    assert seen == [NANOSECONDS, usual, usual]
+    assert slice_of() == usual != NANOSECONDS
+
+
+@in_a_thread
+def test_every_thread_of_the_embedded_broker_has_short_slices(embedded_server: EmbeddedServer) -> None:
+    pid = embedded_server.pid
+    assert pid is not None
+    assert {slice_of(int(task.name)) for task in Path(f"/proc/{pid}/task").iterdir()} == {NANOSECONDS}
+
+
+@in_a_thread
+def test_who_was_given_another_policy_keeps_it(another: int) -> None:
+    os.sched_setscheduler(another, os.SCHED_BATCH, os.sched_param(0))
+    short_slices_of(another)
+    assert os.sched_getscheduler(another) == os.SCHED_BATCH
+
+
+@in_a_thread
+def test_who_was_made_to_yield_to_others_still_does(another: int) -> None:
+    os.setpriority(os.PRIO_PROCESS, another, 7)
+    short_slices_of(another)
+    assert os.getpriority(os.PRIO_PROCESS, another) == 7
+    assert slice_of(another) == NANOSECONDS
+
+
+def test_where_there_are_no_slices_nothing_happens(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(short_slices, "_SYSTEM_CALLS", {})
+    short_slices_of_this_thread()
+    short_slices_of(os.getpid())
+
+
+def test_of_a_process_that_has_ended_nothing_is_asked() -> None:
+    with subprocess.Popen([sys.executable, "-c", ""]) as ended:
+        pass
+    short_slices_of(ended.pid)
