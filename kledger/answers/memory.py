@@ -26,8 +26,8 @@ class Memory(Shown):
     """A memory, with the fields of its layer; `type` is its layer too.
 
     `evidence_count` is 1 for its save and 1 for each confirmation and credited helpful case, `usage_count` and
-    `success_rate` follow from the verdicts on it (null where there is none). `tags` are words or an object, as its save
-    stated them.
+    `success_rate` follow from the verdicts on it (null where there is none). `tags` are words or an object, as they
+    were stated last.
     """
 
     id: str

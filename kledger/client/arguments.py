@@ -151,7 +151,9 @@ def _require_objects(name: str, value: Any) -> None:
 
 def _require_object(name: str, value: Any) -> None:
     if not isinstance(value, Mapping):
-        raise _refused(name, f"is {said_of(value)}, and an object is meant: write {{…}}")
+        word = value[0][:100] if isinstance(value, list | tuple) and value and isinstance(value[0], str) else ""
+        written = f"{{{word!r}: '', …}}" if word else "{…}"
+        raise _refused(name, f"is {said_of(value)}, and an object is meant: write {written}")
 
 
 def _require_any(kinds: tuple[type, ...], name: str, value: Any) -> None:

@@ -171,7 +171,8 @@ async def revise(
 ) -> Changed:
     """State fields of an item anew; what is not given stays. The owner may, and whom the ACL lets write (NotOwner).
 
-    A task that is the first sentence of the content is made anew with it.
+    A task that is the first sentence of the content is made anew with it. The words of a memory are
+    stated anew as names without values, `{"tea": ""}`.
     With `expected_version` the change is refused (VersionConflict) when somebody was faster.
     """
     body = without_none(
@@ -282,10 +283,10 @@ async def list_items(
 ) -> ItemList:
     """A page of the items that the caller may see; filters narrow it, none widens it.
 
-    `tags` are words among an item's tags and `layers` what it is (semantic, document, plain, …), each any-of; `since`
-    and `until` are moments of its last change, `created_by` is who stated it first, `concern` is conflicting,
-    promoted or never_recalled. `sort` is newest, oldest, updated,
-    helpful or confidence; in any but newest, `next` is the `offset` of the next page.
+    `tags` are words among an item's tags, or `name=value`, and `layers` what it is (semantic, document, plain, …), each
+    any-of; `since` and `until` are moments of its last change, `created_by` is who stated it first, `concern` is
+    conflicting, promoted or never_recalled. `sort` is newest, oldest, updated, helpful or confidence; in any but
+    newest, `next` is the `offset` of the next page.
     """
     return await wire.read(
         KNOWLEDGE,

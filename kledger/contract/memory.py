@@ -68,6 +68,16 @@ def fault_of_layer(layer: str, stated: Mapping[str, Any]) -> str | None:
     return None
 
 
+def tags_of_words(words: Sequence[str]) -> dict[str, str]:
+    """Words as the tags of an item: each is a name without a value."""
+    return dict.fromkeys(words, "")
+
+
+def are_words(tags: Mapping[str, Any]) -> bool:
+    """Whether tags are words alone: there are some, and none has a value."""
+    return bool(tags) and all(value == "" for value in tags.values())
+
+
 def words_of_steps(name: str | None, steps: Sequence[str]) -> str:
     """What a procedure says that states its steps and no content; empty where it states neither name nor steps."""
     return "\n".join([*filter(None, [name]), *steps])

@@ -34,7 +34,7 @@ from kledger.contract.knowledge import (
     Version,
     each_entity_once,
 )
-from kledger.contract.memory import Memory
+from kledger.contract.memory import Labels, Memory
 from kledger.contract.recall import Match
 from kledger.contract.scope_fields import Entity
 from kledger.contract.scopes import Visibility
@@ -204,6 +204,7 @@ class UpdateRequest(Referring):
     """Feedback on an item, and for its owner the fields to state anew.
 
     Where the `task` is the first sentence of the content, it is made anew with a new `content` that states none.
+    `tags` are an object, or words, each of which is a tag without a value.
     """
 
     add_helpful_case: CaseBody | None = None
@@ -215,7 +216,7 @@ class UpdateRequest(Referring):
     types: Types | None = None
     task: str | None = None
     content: Text | None = None
-    tags: Document | None = None
+    tags: Document | Labels | None = None
     scopes: Scopes | None = None
     owner: Owner | None = None
     source: SourceBody | None = None

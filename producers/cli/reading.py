@@ -27,7 +27,7 @@ Scopes = Annotated[
 ]
 Tags = Annotated[Many, typer.Option("--tag", help="A tag as name=value; may be repeated.")]
 TagWords = Annotated[
-    Many, typer.Option("--tag", help="Words among the tags, comma-separated or repeated: any of them.")
+    Many, typer.Option("--tag", help="Words among the tags, or name=value, comma-separated or repeated: any of them.")
 ]
 Layers = Annotated[
     Many, typer.Option("--layer", help="semantic, episodic, document, plain, …; comma-separated or repeated.")

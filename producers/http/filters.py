@@ -23,7 +23,10 @@ from producers.http.parameters import (
 from projections.views.knowledge.listing import Wanted
 
 _LAYER: TypeAdapter[ItemLayer] = TypeAdapter(ItemLayer)
-_TAGS = "Any of these words among the tags, separated by commas: a name, or a text among its values"
+_TAGS = (
+    "Any of these words among the tags, separated by commas: a name, a text among its values, or name=value, where the "
+    "value may be a number"
+)
 _LAYERS = "Any of short, semantic, episodic, procedural, shared, document, plain, separated by commas"
 _CONCERN = "Only what is in conflict, was promoted, or was never recalled"
 _SINCE = "Only what changed last at or after this RFC 3339 moment; a verdict is a change"

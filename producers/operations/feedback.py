@@ -52,6 +52,7 @@ from producers.operations.stated_before import random_id
 from producers.operations.stating import revision_of
 from producers.operations.updated import updated_by
 from projections.views.knowledge import ask
+from projections.views.knowledge.memories import words_of
 
 _VERSIONS = ("revised", "scored")
 """Parts that make the next version of the item."""
@@ -118,6 +119,7 @@ async def _updated(
             return await _answer(desk, caller, requested, payload, earlier, refused | dict.fromkeys(left, unkept()))
         if "revised" in left:
             _check_revision(caller, payload, may.item)
+            await _refuse_no_tags(desk, payload, may.item)
         version_matters = "revised" in left and payload.expected_version is not None
         entity_ids = {"evolution": evolution_id}
         expects = {"evolution": 0, "revised": may.last if version_matters else None}
@@ -166,6 +168,16 @@ def _check_revision(caller: Caller, payload: UpdateRequest, item: ask.Standing) 
     refuse_other_version(item, payload.expected_version)
     require_addressable(caller, payload.scopes or (), "what you state anew", item.scopes)
     require_addressable(caller, filter(None, [payload.owner]), "what you state anew", [item.owner])
+
+
+async def _refuse_no_tags(desk: Desk, payload: UpdateRequest, item: ask.Standing) -> None:
+    """Raise InvalidPayload where a memory would have its first words again, and is to have no tags."""
+    if payload.tags is None or payload.tags:
+        return
+    words: list[str] = await desk.view.ask(words_of, desk.org, item.id, item.version)
+    if words:
+        reason = "are empty, which a memory's are not that was saved with words: state the ones that hold"
+        raise InvalidPayload(f"tags of {item.id} {reason}", errors=[{"field": "tags", "reason": reason}])
 
 
 async def _completed(desk: Desk, may: Permitted, facts: Mapping[str, Fact]) -> dict[str, Fact]:

@@ -7,7 +7,7 @@ from typing import TypeVar
 
 from kledger.contract.errors import InvalidPayload, NotOwner
 from kledger.contract.knowledge import Source
-from kledger.contract.memory import Memory
+from kledger.contract.memory import Memory, tags_of_words
 from kledger.contract.scopes import Caller, check_name, visibility_of
 from kledger.requests.knowledge import EvalBody, SaveRequest, UpdateRequest
 from ledger import new_item
@@ -125,6 +125,8 @@ def revision_of(payload: UpdateRequest) -> KnowledgeRevised | None:
     revised = {name: value for name, value in fields.items() if value is not None}
     if not revised:
         return None
+    if isinstance(payload.tags, list):
+        revised["tags"] = tags_of_words(payload.tags)
     if "scopes" in revised:
         revised["scopes"] = list(dict.fromkeys(revised["scopes"]))
     return KnowledgeRevised(**revised, expected_version=payload.expected_version, reason=payload.reason)

@@ -10,7 +10,7 @@ from kledger.contract.scopes import Caller
 from ledger.event import JsonObject
 from projections.views.knowledge.layers import layer_in
 from projections.views.knowledge.listing import Wanted, selected, status_in
-from projections.views.knowledge.tags import words_in
+from projections.views.knowledge.tags import words_hold, words_in
 
 MOST_VALUES = 50
 """Values of each facet, those of most items first."""
@@ -54,8 +54,9 @@ def facets(
     rows = cursor.execute(
         f"""WITH matching AS MATERIALIZED (
                 SELECT k.types, k.scopes, k.owner, {status} AS status, {layer_in("k.")} AS layer, k.tags,
-                    CASE WHEN k.memory IS NOT NULL THEN json_object('tags', json_extract(k.memory, '$.tags')) END
-                        AS memory {selection.matching()})
+                    CASE WHEN k.memory IS NOT NULL AND {words_hold("k.")}
+                        THEN json_object('tags', json_extract(k.memory, '$.tags')) END AS memory
+                {selection.matching()})
             {counted} UNION ALL SELECT 'total', NULL, count(*) FROM matching""",
         list(selection.values),
     ).fetchall()

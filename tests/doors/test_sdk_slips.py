@@ -292,8 +292,10 @@ def test_what_json_cannot_say_is_named(node: ScriptedNode, tags: Any, said: str)
 
 
 def test_what_is_no_object_is_told_as_what_it_is(node: ScriptedNode) -> None:
-    wrong: list[tuple[Any, str]] = [(["a"], "a list"), ({"a"}, "a set"), (timedelta(1), "a timedelta"), (b"a", "bytes")]
+    wrong: list[tuple[Any, str]] = [([5], "a list"), ({"a"}, "a set"), (timedelta(1), "a timedelta"), (b"a", "bytes")]
     with LedgerClient(node.url) as ledger:
+        with pytest.raises(InvalidPayload, match=r"^tags is a list, and an object is meant: write \{'tea': '', …\}$"):
+            ledger.save("t", "c", ["tool"], tags=["tea", "drink"])  # type: ignore[arg-type]
         for value, said in wrong:
             with pytest.raises(InvalidPayload) as refused:
                 ledger.save("t", "c", ["tool"], tags=value)

@@ -31,6 +31,12 @@ async def listed(door: Door, who: dict[str, str] = ALICE, path: str = K, **param
     return answer.json()
 
 
+async def read(door: Door, path: str) -> Any:
+    answer = await door.get(path, params={"min_position": await door.head()}, headers=ALICE)
+    assert answer.status_code == 200, answer.text
+    return answer.json()
+
+
 async def ids(door: Door, who: dict[str, str] = ALICE, **params: Any) -> list[str]:
     page = await listed(door, who, **params)
     assert page["total"] == len(page["results"])
@@ -66,6 +72,62 @@ async def test_a_tag_is_a_name_a_text_among_the_values_or_one_in_a_list(door: Do
     words = numbers((await facets(door))["tags"])
     assert words == {"testing": 4, "domain": 2, '测试 "q"': 1, "labels": 1, "many": 1, "note": 1, "testing things": 1}
     assert numbers((await facets(door, tags="domain"))["tags"])["testing"] == 1
+
+
+async def test_a_tag_is_a_name_with_its_value_which_may_be_a_number_a_truth_or_one_in_a_list(door: Door) -> None:
+    await door.saved(id="booked", tags={"category": "booking", "rank": 5, "paid": True, "share": 0.5})
+    await door.saved(id="other", tags={"booking": "category", "rank": "5 stars", "category": {"of": "booking"}})
+    await door.saved(id="listed", tags={"category": ["dinner", "booking"], "城市": "东京"})
+    await door.saved(id="odd", tags={'a/b~c "d"': "x=y", "": "nothing", "category=lunch": 1})
+    await said(door, M, {"id": "memory", "layer": "semantic", "content": "c", "tags": ["category=booking"]})
+    assert await ids(door, tags="category=booking") == ["memory", "listed", "booked"]
+    assert await ids(door, tags="rank=5") == await ids(door, tags="paid=true") == ["booked"]
+    assert await ids(door, tags="share=0.5") == ["booked"]
+    assert await ids(door, tags="城市=东京,rank=6") == ["listed"]
+    assert await ids(door, tags='a/b~c "d"=x=y') == await ids(door, tags="category=lunch") == ["odd"]
+    assert await ids(door, tags="=nothing") == ["odd"]
+    for absent in ("rank=", "category=", "category=book", "nothing=5", "paid=True", "category=['dinner']", "rank=5'"):
+        assert await ids(door, tags=absent) == [], absent
+    assert (await facets(door, tags="rank=5"))["total"] == 1
+
+
+async def test_a_memory_whose_tags_were_stated_anew_is_found_by_those_alone(door: Door) -> None:
+    words = {"layer": "semantic", "content": "Bo drinks tea", "tags": ["drink", "tea", "茶 🍵"]}
+    await said(door, M, {"id": "m", **words})
+    await said(door, M, {"id": "untouched", **words})
+    then = await door.head()
+
+    async def told(item_id: str = "m") -> tuple[Any, Any, Any]:
+        item, memory = await read(door, f"{K}/{item_id}"), await read(door, f"{M}/{item_id}")
+        return item["tags"], item["memory"].get("tags"), memory["tags"]
+
+    assert await told() == ({}, words["tags"], words["tags"])
+    await put(door, f"{K}/m", {"content": "Bo drinks coffee"})  # what is not stated anew stays
+    assert await ids(door, tags="tea") == ["untouched", "m"]
+
+    await put(door, f"{K}/m", {"tags": ["drink", "coffee"]})
+    assert await told() == ({"drink": "", "coffee": ""}, None, ["drink", "coffee"])
+    assert await told("untouched") == ({}, words["tags"], words["tags"])
+    assert await ids(door, tags="tea") == await ids(door, tags="茶 🍵") == ["untouched"]
+    assert await ids(door, tags="coffee") == ["m"]
+    assert await ids(door, tags="tea", as_of=then) == ["untouched", "m"]
+    assert numbers((await facets(door))["tags"]) == {"drink": 2, "tea": 1, "茶 🍵": 1, "coffee": 1}
+    versions = (await read(door, f"{K}/m/history"))["versions"]
+    assert [each["memory"].get("tags") for each in versions] == [words["tags"], words["tags"], None]
+
+    await put(door, f"{K}/m", {"tags": {"drink": "coffee"}})
+    assert await told() == ({"drink": "coffee"}, None, {"drink": "coffee"})
+
+    refused = await door.put(f"{K}/m", json={"tags": {}}, headers=ALICE)
+    assert refusal(refused, 422, "invalid_payload").startswith("tags of m are empty")
+    assert await told() == ({"drink": "coffee"}, None, {"drink": "coffee"})
+    await door.saved(id="plain", tags={"drink": "tea"})
+    await put(door, f"{K}/plain", {"tags": []})
+    assert (await read(door, f"{K}/plain"))["tags"] == {}
+
+    assert (await door.post(f"{K}/m/revert", json={"to_version": 1}, headers=ALICE)).is_success
+    assert await told() == ({}, words["tags"], words["tags"])
+    assert await ids(door, tags="tea") == ["untouched", "m"]
 
 
 async def test_scores_layers_and_who_said_it_first_narrow_a_list(door: Door) -> None:

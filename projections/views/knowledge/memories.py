@@ -12,7 +12,9 @@ from datetime import datetime
 from typing import Any
 
 import duckdb
+import orjson
 
+from kledger.contract.memory import are_words
 from kledger.contract.projects import SHARED_KINDS, meant_for
 from kledger.contract.scopes import Caller
 from kledger.contract.words import MemoryConcern, MemoryLayer, ProjectRole
@@ -28,6 +30,7 @@ from projections.views.knowledge.evidence import CREDITED, SUPPORTS
 from projections.views.knowledge.memory_fields import stated_memory
 from projections.views.knowledge.memory_health import concern
 from projections.views.knowledge.tables import ITEM
+from projections.views.knowledge.tags import hold_words
 from projections.views.times import microseconds, rfc3339
 
 _COUNTED = (
@@ -179,6 +182,16 @@ def reason_of_rejection(cursor: duckdb.DuckDBPyConnection, org: str, item_id: st
     return None if row is None else row[0]
 
 
+def words_of(cursor: duckdb.DuckDBPyConnection, org: str, item_id: str, version: int) -> list[str]:
+    """The words with which a memory was saved, as one version of the item has them; none of what is no memory."""
+    row = cursor.execute(
+        "SELECT memory->'$.tags' FROM knowledge_versions WHERE org = ? AND id = ? AND version = ?",
+        [org, item_id, version],
+    ).fetchone()
+    words: list[str] = orjson.loads((row and row[0]) or "[]")
+    return words
+
+
 def _source(as_of: int | None) -> tuple[str, list[Any]]:
     return ("memory_items", []) if as_of is None else ("memory_items_at(?)", [as_of])
 
@@ -192,7 +205,7 @@ def _status(moment: datetime) -> str:
 def memory_of(row: JsonObject, moment: datetime) -> JsonObject:
     """A memory as the interfaces answer it, from a row of `memory_items`: the fields of its layer by their own names.
 
-    `type` is its layer and `tags` are a list where the save stated them so and nothing was stated anew.
+    `type` is its layer.
     """
     item: JsonObject = whole(row)
     stated: JsonObject = stated_memory(row) or {}
@@ -216,9 +229,13 @@ def memory_of(row: JsonObject, moment: datetime) -> JsonObject:
 
 
 def _tags(item: JsonObject, stated: JsonObject) -> Any:
-    """The tags of a memory: those of its save are its own, and what was stated anew are the item's."""
-    anew = item["version"] > 1 and item["tags"]
-    return item["tags"] if anew else stated["tags"] or item["tags"]
+    """The tags of a memory: those of its save are its own, and what was stated anew are the item's.
+
+    They are a list where they are words alone, as a revision states them that names a list.
+    """
+    if stated["tags"] and hold_words(item["version"], item["tags"]):
+        return stated["tags"]
+    return list(item["tags"]) if item["version"] > 1 and are_words(item["tags"]) else item["tags"]
 
 
 def _of_layer(stated: JsonObject, times: JsonObject, content: str) -> JsonObject:

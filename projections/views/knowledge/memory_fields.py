@@ -8,6 +8,7 @@ import orjson
 
 from kledger.contract.memory import DETAILS, Memory
 from ledger.event import JsonObject
+from projections.views.knowledge.tags import hold_words
 
 MEMORY_COLUMNS = ("layer", "kind", "importance", "lifetime", "memory")
 """The columns of a version that say what makes it a memory; all are null where it is none."""
@@ -23,12 +24,14 @@ def stated_memory(row: JsonObject) -> JsonObject | None:
 
 def shown_memory(row: JsonObject) -> JsonObject:
     """`memory` with the fields that are filled in, where the item is a memory; a memory that was promoted has no
-    lifetime any more."""
+    lifetime any more, and one whose tags were stated anew has them in `tags` alone."""
     stated = stated_memory(row)
     if stated is None:
         return {}
     if stated["layer"] != "short":
         stated["lifetime"] = None
+    if not hold_words(row["version"], orjson.loads(row["tags"] or "{}")):
+        stated["tags"] = []
     return {"memory": {name: value for name, value in stated.items() if value is not None and value != []}}
 
 
