@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from typing import Literal, get_args
 
@@ -65,7 +66,7 @@ class Judgement(Structured):
 def material(requested: JsonObject, messages: Sequence[JsonObject]) -> str:
     """The prompt text with the messages to find knowledge in."""
     parts = [
-        f'{_item(message)}<message id="{message.get("id", "")}" role="{message.get("role", "user")}">\n'
+        f'{_item(message)}<message id="{message.get("id", "")}" role="{message.get("role", "user")}"{_name(message)}>\n'
         f"{message.get('content', '')}\n</message>"
         for message in messages
     ]
@@ -73,6 +74,11 @@ def material(requested: JsonObject, messages: Sequence[JsonObject]) -> str:
     about += _OF_A_SESSION if session_of(requested) is not None else ""
     about += _OF_A_VERDICT if any(message.get("item") for message in messages) else ""
     return f"These messages are a {requested['kind']}.{about}\n\n" + "\n".join(parts)
+
+
+def _name(message: JsonObject) -> str:
+    """Who says a message, where it tells more than the role."""
+    return f" name={json.dumps(message['name'], ensure_ascii=False)}" if message.get("name") else ""
 
 
 def _item(message: JsonObject) -> str:

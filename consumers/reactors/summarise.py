@@ -6,6 +6,7 @@ finds it there, and asks no model again.
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Sequence
 
@@ -175,7 +176,8 @@ def _of_messages(messages: Sequence[Message]) -> str:
     for message in messages:
         content = message.content[: min(most, OF_A_RESULT) if message.role == "tool" else most]
         calls = [str(call)[:OF_A_RESULT] for call in (message.said.get("tool_calls") or ())[:MOST_CALLS]]
-        parts.append(f'<said by="{message.role}">\n' + "\n".join([content, *calls]) + "\n</said>")
+        by = json.dumps(f"{message.role} {message.said.get('name', '')}".strip(), ensure_ascii=False)
+        parts.append(f"<said by={by}>\n" + "\n".join([content, *calls]) + "\n</said>")
     return "\n".join(parts)
 
 

@@ -28,6 +28,7 @@ class SessionMessage(TypedDict):
     id: str
     number: int
     role: Role
+    name: NotRequired[str]
     content: str
     tool_calls: NotRequired[list[JsonDocument]]
     tool_call_id: NotRequired[str]
@@ -60,6 +61,7 @@ class ContextMessage(TypedDict):
     id: str
     number: int
     role: Role
+    name: NotRequired[str]
     content: str
     tool_calls: NotRequired[list[JsonDocument]]
     tool_call_id: NotRequired[str]

@@ -6,19 +6,25 @@ from typing import Annotated, Self
 
 from pydantic import Field, model_validator
 
-from kledger.contract.bounds import ModelName, NewId, Reason
+from kledger.contract.bounds import ModelName, NewId, Reason, Short
 from kledger.contract.knowledge import Id, Scopes, Text, Version
 from kledger.contract.words import ExtractionKind
 from kledger.requests.body import Asked
 from kledger.requests.owners import Owner
+from kledger.requests.said import in_our_form
 
 
 class MessageBody(Asked):
-    """One message of a conversation; without an id it gets one of the extraction."""
+    """One message of a conversation; without an id it gets one of the extraction. `name` is who says it, where several
+    have the same role. A content may be a list of parts that are words, and further fields null or empty.
+    """
 
     id: NewId | None = None
     role: Annotated[str, Field(min_length=1, max_length=64)] = "user"
+    name: Short | None = None
     content: Annotated[str, Field(min_length=1)]
+
+    _in_our_form = model_validator(mode="before")(in_our_form("id", "role", "name"))
 
 
 class ExtractRequest(Asked):

@@ -21,23 +21,32 @@ from kledger.contract.sessions import (
     ToolCalls,
 )
 from kledger.requests.body import Asked
+from kledger.requests.said import in_our_form
 
 
 class SessionMessageBody(Asked):
     """One message. The session holds an id once, however often it is sent.
 
     `tool_calls` are what an assistant asks tools for, each with an `id`; a message of the role `tool` names the call
-    that it answers in `tool_call_id`. `tokens` is the count of the model's own tokenizer, where that is known.
+    that it answers in `tool_call_id`. `name` is who says it, where several have the same role. `tokens` is the count
+    of the model's own tokenizer, where that is known.
+    The form of models' APIs is taken too: a content that is null or a list of parts, whose words become the content
+    and the others `attachments`, and further fields that are null or empty.
     """
 
     id: MessageId
     role: Role
+    name: Short | None = None
     content: Content = ""
     tool_calls: ToolCalls | None = None
     tool_call_id: Short | None = None
     attachments: Attachments | None = None
     tokens: StatedTokens | None = None
     created_at: Short | None = None
+
+    _in_our_form = model_validator(mode="before")(
+        in_our_form("id", "role", "name", "tool_calls", "tool_call_id", "attachments", "tokens", "created_at")
+    )
 
     @model_validator(mode="after")
     def _of_its_role(self) -> Self:

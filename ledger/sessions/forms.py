@@ -44,8 +44,7 @@ def cost_of(document: JsonObject, count: Count) -> int:
     parts = [str(document.get("role", "")), str(document.get("content", ""))]
     lists = [document[name] for name in ("tool_calls", "attachments") if document.get(name)]
     parts += [orjson.dumps(each).decode() for each in lists]
-    if document.get("tool_call_id"):
-        parts.append(str(document["tool_call_id"]))
+    parts += [str(document[name]) for name in ("tool_call_id", "name") if document.get(name)]
     return count("\n".join(parts)) + EACH
 
 
@@ -80,7 +79,9 @@ def fitted(message: Message, room: int, count: Count) -> Form | None:
     if base.cost <= room:
         return base
     content = message.content
-    document = {name: value for name, value in base.document.items() if name in ("role", "content", "tool_call_id")}
+    document = {
+        name: value for name, value in base.document.items() if name in ("role", "name", "content", "tool_call_id")
+    }
 
     def form(length: int, ending: str) -> Form:
         cut = {**document, "content": content[:length] + ending}

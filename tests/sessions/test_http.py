@@ -80,6 +80,45 @@ async def test_a_message_is_shown_as_it_was_sent(door: Door) -> None:
     assert [{name: value for name, value in each.items() if name != "number"} for each in shown] == sent
 
 
+def of_openai(**stated: Any) -> dict[str, Any]:
+    """A message as `message.model_dump()` of OpenAI's package has it: every field is there."""
+    empty = {"content": None, "refusal": None, "annotations": [], "audio": None, "function_call": None}
+    return {**empty, "role": "assistant", "tool_calls": None, **stated}
+
+
+async def test_a_message_in_the_form_of_models_apis_is_kept_in_ours(door: Door) -> None:
+    call = {"id": "c1", "type": "function", "function": {"name": "ls", "arguments": "{}"}}
+    picture = {"type": "image_url", "image_url": {"url": "file:a.png"}}
+    reference = {"type": "file", "name": "b.pdf"}
+    sent = [
+        of_openai(id="call", tool_calls=[call]),
+        of_openai(id="answer", content="两个文件 🗂️"),
+        {"id": "parts", "role": "user", "name": "Kendra", "content": [{"type": "text", "text": "看"}, picture]},
+        {
+            "id": "both",
+            "role": "user",
+            "attachments": [reference],
+            "content": [{"type": "input_text", "text": "a"}, picture, {"type": "output_text", "text": "b"}],
+        },
+        of_openai(id="refused", content=[{"type": "refusal", "refusal": "I can't"}]),
+        {"id": "nothing", "role": "user", "content": [], "metadata": None},
+    ]
+    answer = await door.post(f"{S}/s1/messages", json={"messages": sent}, headers=ALICE)
+    assert answer.status_code == 200, answer.text
+    shown = (await door.get(f"{S}/s1/messages", headers=ALICE)).json()["messages"]
+    assert [{name: value for name, value in each.items() if name != "number"} for each in shown] == [
+        {"id": "call", "role": "assistant", "content": "", "tool_calls": [call]},
+        {"id": "answer", "role": "assistant", "content": "两个文件 🗂️"},
+        {"id": "parts", "role": "user", "name": "Kendra", "content": "看", "attachments": [picture]},
+        {"id": "both", "role": "user", "content": "a\nb", "attachments": [reference, picture]},
+        {"id": "refused", "role": "assistant", "content": "I can't"},
+        {"id": "nothing", "role": "user", "content": ""},
+    ]
+    context = (await door.get(f"{S}/s1/context", params={"max_tokens": 8_000}, headers=ALICE)).json()["messages"]
+    (named,) = [each for each in context if each["id"] == "parts"]
+    assert named["name"] == "Kendra"
+
+
 async def test_to_others_a_session_does_not_exist(door: Door) -> None:
     await append(door, ALICE, "s1", "a")
     asks: list[tuple[str, str]] = [
@@ -148,10 +187,21 @@ async def test_removed_words_are_gone_and_the_log_knows_that_there_were_some(doo
         ({"messages": [{"id": "a", "role": "wizard"}]}, "messages.0.role"),
         ({"messages": [{"id": "a", "role": "user", "content": "\0"}]}, "messages.0.content"),
         ({"messages": [{"id": "a", "role": "user", "said": "x"}]}, "messages.0.said"),
+        ({"messages": [{"id": "a", "role": "user", "metadata": {"a": 1}}]}, "messages.0.metadata"),
+        ({"messages": [{"id": "a", "role": "user", "content": [{"type": "tool_use", "id": "c"}]}]}, "tool_calls"),
+        ({"messages": [{"id": "a", "role": "user", "content": ["hi"]}]}, "without a type"),
+        ({"messages": [{"id": "a", "role": "user", "content": [{"type": "text", "text": 5}]}]}, "messages.0"),
+        ({"messages": [{"id": "a", "role": "user", "content": {"text": "hi"}}]}, "messages.0.content"),
+        ({"messages": [{"id": "a", "role": "user", "name": 5}]}, "messages.0.name"),
+        ({"messages": [{"id": "a", "role": "user", "attachments": 5, "content": []}]}, "messages.0.attachments"),
+        ({"messages": [None]}, "messages.0"),
         ({"messages": [{"id": f"m{n}", "role": "user"} for n in range(1_001)]}, "messages"),
         ({"messages": [{"id": "a", "role": "user", "content": "x" * (1024 * 1024 + 1)}]}, "messages.0.content"),
     ],
-    ids=["none", "twice", "no id", "no role", "NUL", "typo", "too many", "too long"],
+    ids=[
+        *("none", "twice", "no id", "no role", "NUL", "typo", "metadata", "call", "word", "number", "object", "name"),
+        *("attachments", "null", "too many", "too long"),
+    ],
 )
 async def test_bad_messages_are_refused_and_open_nothing(door: Door, body: Any, field: str) -> None:
     answer = await door.post(f"{S}/s1/messages", json=body, headers=ALICE)

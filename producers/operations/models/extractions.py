@@ -62,7 +62,7 @@ async def extract(
         fact = ExtractionRequested(
             kind=payload.kind,
             messages=[
-                {"id": message.id or f"{name}:{number}", "role": message.role, "content": message.content}
+                {"id": f"{name}:{number}", **message.model_dump(exclude_none=True)}
                 for number, message in enumerate(messages)
             ],
             owner=owner,
