@@ -237,19 +237,42 @@ async def score(wire: Wire, id: str, score: int, *, idempotency_key: str | None 
     return await _change(wire, id, {"update_score": score}, idempotency_key)
 
 
-async def retire(wire: Wire, id: str, *, reason: str | None = None, idempotency_key: str | None = None) -> Moved:
-    """Take an item out of recall; it stays readable. Only the owner may; IllegalState when it is out."""
+async def retire(
+    wire: Wire,
+    id: str,
+    *,
+    expected_version: int | None = None,
+    reason: str | None = None,
+    idempotency_key: str | None = None,
+) -> Moved:
+    """Take an item out of recall; it stays readable. Only the owner may; IllegalState when it is out.
+
+    With `expected_version` it is refused (VersionConflict) when somebody was faster.
+    """
     return await wire.write(
-        "DELETE", f"{KNOWLEDGE}/{segment(id)}", params={"reason": reason}, idempotency_key=idempotency_key
+        "DELETE",
+        f"{KNOWLEDGE}/{segment(id)}",
+        params={"reason": reason, "expected_version": expected_version},
+        idempotency_key=idempotency_key,
     )
 
 
-async def restore(wire: Wire, id: str, *, reason: str | None = None, idempotency_key: str | None = None) -> Moved:
-    """Bring a retired item back. Only the owner may; IllegalState when it is active."""
+async def restore(
+    wire: Wire,
+    id: str,
+    *,
+    expected_version: int | None = None,
+    reason: str | None = None,
+    idempotency_key: str | None = None,
+) -> Moved:
+    """Bring a retired item back. Only the owner may; IllegalState when it is active.
+
+    With `expected_version` it is refused (VersionConflict) when somebody was faster.
+    """
     return await wire.write(
         "POST",
         f"{KNOWLEDGE}/{segment(id)}/restore",
-        params={"reason": reason},
+        params={"reason": reason, "expected_version": expected_version},
         idempotency_key=idempotency_key,
     )
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from kledger.client.faces import Endpoint
 from kledger.client.knowledge import KNOWLEDGE
-from kledger.client.wire import Wire, segment
+from kledger.client.wire import Wire, segment, without_none
 
 if TYPE_CHECKING:
     from kledger.answers.parts import Moved
@@ -16,15 +16,22 @@ if TYPE_CHECKING:
 SCOPE_TYPES = "/api/scope_types"
 
 
-async def share(wire: Wire, id: str, acl: Sequence[Mapping[str, str]], *, idempotency_key: str | None = None) -> Moved:
+async def share(
+    wire: Wire,
+    id: str,
+    acl: Sequence[Mapping[str, str]],
+    *,
+    expected_version: int | None = None,
+    idempotency_key: str | None = None,
+) -> Moved:
     """State the whole ACL of an item: `{"entity": "team:web", "permission": "read"}` or `"read_write"` each.
 
     Those it names read the item beside those in its scopes; who may write may revise it. An empty list takes all of
-    it back. Only the owner may (NotOwner).
+    it back. Only the owner may (NotOwner). With `expected_version` it is refused (VersionConflict) when somebody was
+    faster.
     """
-    return await wire.write(
-        "PUT", f"{KNOWLEDGE}/{segment(id)}/acl", {"acl": list(acl)}, idempotency_key=idempotency_key
-    )
+    body = {"acl": list(acl), **without_none(expected_version=expected_version)}
+    return await wire.write("PUT", f"{KNOWLEDGE}/{segment(id)}/acl", body, idempotency_key=idempotency_key)
 
 
 async def why_visible(wire: Wire, id: str) -> Why:

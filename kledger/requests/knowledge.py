@@ -234,6 +234,7 @@ class ShareRequest(Asked):
     """The whole ACL of an item; an empty one leaves it to its scopes."""
 
     acl: Acl
+    expected_version: Version | None = None
 
 
 def _each_once(ids: list[str]) -> list[str]:

@@ -16,7 +16,7 @@ from starlette.requests import Request
 from kledger.answers.parts import Degraded
 from kledger.contract.bounds import MOST_QUERY, MOST_REASON
 from kledger.contract.errors import InvalidPayload
-from kledger.contract.knowledge import KnowledgeType
+from kledger.contract.knowledge import KnowledgeType, Version
 from kledger.contract.language import Language, accepted_language
 from kledger.contract.lists import split_words
 from kledger.contract.recall import Match
@@ -235,6 +235,7 @@ async def _language(
     return chosen
 
 
+ExpectedVersion = Annotated[Version | None, Query(description="Refuse when the item is at another version")]
 InLanguage = Annotated[Language, Depends(_language)]
 
 

@@ -198,9 +198,10 @@ def test_revise_retire_and_restore_say_where_they_are_kept(node: ScriptedNode) -
     revised = kledger("revise", "k-1", "--content", "C2", "--expected-version", "3", "--reason", "newer")
     assert revised.stdout.strip() == "revised k-1 at position 8"
     assert kledger("retire", "k-1", "--reason", "gone").stdout.strip() == "retired k-1 at position 7"
-    assert kledger("restore", "k-1").stdout.strip() == "restored k-1 at position 7"
+    assert kledger("restore", "k-1", "--expected-version", "4").stdout.strip() == "restored k-1 at position 7"
     assert node.told[0].body == {"content": "C2", "expected_version": 3, "reason": "newer"}
     assert node.told[1].query == {"reason": "gone"}
+    assert node.told[2].query == {"expected_version": "4"}
 
 
 def test_show_counts_the_cases_of_the_histories(node: ScriptedNode) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 from urllib.parse import quote
 
@@ -375,6 +376,51 @@ async def test_a_batch_again_answers_with_the_positions_of_the_first_time(door: 
     assert [one["outcome"] for one in again["results"]] == ["unchanged", "unchanged"]
     assert [one["position"] for one in again["results"]] == [one["position"] for one in first["results"]] == [1, 3]
     assert again["position"] == first["position"] == await door.head()
+
+
+async def test_each_change_by_its_owner_may_name_the_version_that_they_read_and_is_refused_at_another(
+    door: Door,
+) -> None:
+    shared = {"acl": [{"entity": "team:web", "permission": "read"}]}
+    changes: tuple[tuple[str, str, dict[str, Any] | None], ...] = (
+        ("PUT", "", {"content": "anew"}),
+        ("PUT", "/acl", shared),
+        ("POST", "/revert", {"to_version": 1}),
+        ("DELETE", "", None),
+        ("POST", "/restore", None),
+    )
+    told = await door.saved()
+    url = f"/api/knowledge/{told['id']}"
+
+    async def changed(method: str, path: str, body: dict[str, Any] | None, expected: int, key: str) -> Any:
+        asked = {"expected_version": expected}
+        stated: dict[str, Any] = {"params": asked} if body is None else {"json": {**body, **asked}}
+        return await door.request(method, f"{url}{path}", headers={**ALICE, "Idempotency-Key": key}, **stated)
+
+    for version, each in enumerate(changes, 1):
+        change = partial(changed, *each)
+        head = await door.head()
+        for wrong in (version - 1 or 99, version + 1):
+            answer = await change(wrong, f"{version}-{wrong}")
+            refusal(answer, 409, "version_conflict")
+            assert answer.json()["error"]["details"]["current_version"] == version
+        refusal(await change(0, f"{version}-0"), 422, "invalid_payload")
+        assert await door.head() == head, "nothing was appended"
+        kept = await change(version, f"{version}-kept")
+        assert kept.status_code == 200, (each, kept.text)
+        again = await change(version, f"{version}-kept")  # sent again after an error it is what it was
+        assert (again.status_code, again.json()["position"]) == (200, kept.json()["position"])
+
+
+async def test_of_many_who_share_one_version_at_once_exactly_one_is_kept(door: Door) -> None:
+    url = f"/api/knowledge/{(await door.saved())['id']}"
+
+    async def share(number: int) -> Any:
+        body = {"acl": [{"entity": f"team:t{number}"}], "expected_version": 1}
+        return await door.put(f"{url}/acl", json=body, headers=ALICE)
+
+    answers = await asyncio.gather(*(share(number) for number in range(6)))
+    assert sorted(answer.status_code for answer in answers) == [200] + [409] * 5
 
 
 async def test_of_many_concurrent_revisions_of_one_version_exactly_one_is_kept(door: Door) -> None:

@@ -41,7 +41,9 @@ async def test_an_agent_corrects_what_it_owns_and_the_rest_of_the_item_stays() -
 async def test_an_agent_retires_what_it_owns_and_reads_it_still() -> None:
     async with mcp_door() as door:
         item_id = (await door.call("knowledge_save", SCRIBE, **ITEM))["id"]
-        await door.call("knowledge_retire", SCRIBE, knowledge_id=item_id, reason="the pump is gone")
+        late = {"knowledge_id": item_id, "expected_version": 2}
+        assert await door.refused("knowledge_retire", SCRIBE, **late) == "version_conflict"
+        await door.call("knowledge_retire", SCRIBE, knowledge_id=item_id, reason="the pump is gone", expected_version=1)
         assert await contents(door) == []
         assert (await door.call("knowledge_read", SCRIBE, knowledge_id=item_id))["status"] == "retired"
 

@@ -51,13 +51,18 @@ async def knowledge_revise(
 
 
 @tool("Retire an item of yours", hides=True)
-async def knowledge_retire(wire: Wire, knowledge_id: given.KnowledgeId, reason: given.RetirementReason = "") -> Moved:
+async def knowledge_retire(
+    wire: Wire,
+    knowledge_id: given.KnowledgeId,
+    reason: given.RetirementReason = "",
+    expected_version: given.ReadVersion = None,
+) -> Moved:
     """Take an item of yours out of recall: it does not hold any more, or your user wants it gone.
 
     It stays readable by its id, and its owner can restore it. What a person wants erased for good is forgotten by the
     operator.
     """
-    return await knowledge.retire(wire, knowledge_id, reason=reason or None)
+    return await knowledge.retire(wire, knowledge_id, expected_version=expected_version, reason=reason or None)
 
 
 @tool("See where something came from", reads=True)

@@ -166,21 +166,31 @@ def rate(
     return Answer(document, f"rated {plain(item_id)} {summary} at position {document['position']}")
 
 
-def retire(session: Session, item_id: reading.ItemId, reason: reading.Reason = None) -> Answer:
+def retire(
+    session: Session,
+    item_id: reading.ItemId,
+    expected_version: reading.ExpectedVersion = None,
+    reason: reading.Reason = None,
+) -> Answer:
     """Take an item out of recall; it stays readable with its history. Only its owner may.
 
     Example: kledger retire knowledge-20260305-a1b2 --reason "the tool is gone" --user ann
     """
-    moved = session.ledger.retire(item_id, reason=reason)
+    moved = session.ledger.retire(item_id, expected_version=expected_version, reason=reason)
     return Answer(moved, f"retired {plain(moved['id'])} at position {moved['position']}")
 
 
-def restore(session: Session, item_id: reading.ItemId, reason: reading.Reason = None) -> Answer:
+def restore(
+    session: Session,
+    item_id: reading.ItemId,
+    expected_version: reading.ExpectedVersion = None,
+    reason: reading.Reason = None,
+) -> Answer:
     """Bring back what is retired, expired or superseded. Its owner may, or a coordinator of what projects share.
 
     Example: kledger restore knowledge-20260305-a1b2 --user ann
     """
-    moved = session.ledger.restore(item_id, reason=reason)
+    moved = session.ledger.restore(item_id, expected_version=expected_version, reason=reason)
     return Answer(moved, f"restored {plain(moved['id'])} at position {moved['position']}{waits(moved)}")
 
 

@@ -40,6 +40,7 @@ def share(
     reader: Readers = None,
     writer: Writers = None,
     nobody: Annotated[bool, typer.Option("--nobody", help="Take all of it back.")] = False,
+    expected_version: reading.ExpectedVersion = None,
 ) -> Answer:
     """State who may read an item beside those in its scopes, and who may revise it. Only its owner may.
 
@@ -48,7 +49,7 @@ def share(
     entries = acl(reader, writer)
     if bool(entries) == nobody:
         raise typer.BadParameter("name who with --reader and --writer, or say --nobody")
-    shared = session.ledger.share(item_id, entries)
+    shared = session.ledger.share(item_id, entries, expected_version=expected_version)
     done = f"shared {plain(shared['id'])} with {_named(entries)}, at position {shared['position']}"
     return Answer(shared, f"{done}{waits(shared)}")
 

@@ -30,6 +30,7 @@ from producers.http.parameters import (
     MAX_POSITION,
     AsOf,
     Before,
+    ExpectedVersion,
     Fresh,
     From,
     ItemId,
@@ -205,14 +206,28 @@ def _writes(desk: Desk) -> APIRouter:
         return Json(await sharing.share(desk, caller, lineage, item_id, body, retry))
 
     @router.delete("/api/knowledge/{item_id}", responses=documented(Moved, 403, 404, 409))
-    async def retire(caller: Who, lineage: From, retry: Retry, item_id: ItemId, reason: Reason = None) -> Json:
+    async def retire(
+        caller: Who,
+        lineage: From,
+        retry: Retry,
+        item_id: ItemId,
+        reason: Reason = None,
+        expected_version: ExpectedVersion = None,
+    ) -> Json:
         """Take an item out of recall; its history stays."""
-        return Json(await changes.retire(desk, caller, lineage, item_id, reason, retry))
+        return Json(await changes.retire(desk, caller, lineage, item_id, reason, retry, expected_version))
 
     @router.post("/api/knowledge/{item_id}/restore", responses=documented(Moved, 403, 404, 409))
-    async def restore(caller: Who, lineage: From, retry: Retry, item_id: ItemId, reason: Reason = None) -> Json:
+    async def restore(
+        caller: Who,
+        lineage: From,
+        retry: Retry,
+        item_id: ItemId,
+        reason: Reason = None,
+        expected_version: ExpectedVersion = None,
+    ) -> Json:
         """Bring a retired item back."""
-        return Json(await changes.restore(desk, caller, lineage, item_id, reason, retry))
+        return Json(await changes.restore(desk, caller, lineage, item_id, reason, retry, expected_version))
 
     return router
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable
+from functools import partial
 
 from kledger.answers.parts import Moved
 from kledger.contract.errors import (
@@ -65,10 +66,14 @@ async def retire(
     item_id: str,
     reason: str | None = None,
     retry: uuid.UUID | None = None,
+    expected_version: int | None = None,
 ) -> Moved:
-    """Retire an item: no search returns it. Raises UnknownKnowledge, NotOwner, IllegalState, BrokerUnavailable."""
-    fact = KnowledgeRetired(reason=reason)
-    return await publish_change(desk, caller, lineage, item_id, fact, retry=retry, as_coordinator=True)
+    """Retire an item: no search returns it.
+
+    Raises UnknownKnowledge, NotOwner, IllegalState, VersionConflict (`expected_version`), BrokerUnavailable.
+    """
+    fact, check = KnowledgeRetired(reason=reason), partial(refuse_other_version, expected=expected_version)
+    return await publish_change(desk, caller, lineage, item_id, fact, check, retry=retry, as_coordinator=True)
 
 
 async def restore(
@@ -78,14 +83,15 @@ async def restore(
     item_id: str,
     reason: str | None = None,
     retry: uuid.UUID | None = None,
+    expected_version: int | None = None,
 ) -> Moved:
     """Restore an item that is retired, expired or superseded.
 
-    Raises UnknownKnowledge, NotOwner, IllegalState, BrokerUnavailable.
+    Raises UnknownKnowledge, NotOwner, IllegalState, VersionConflict (`expected_version`), BrokerUnavailable.
     """
-    fact = KnowledgeRestored(reason=reason)
+    fact, check = KnowledgeRestored(reason=reason), partial(refuse_other_version, expected=expected_version)
     try:
-        return await publish_change(desk, caller, lineage, item_id, fact, retry=retry, as_coordinator=True)
+        return await publish_change(desk, caller, lineage, item_id, fact, check, retry=retry, as_coordinator=True)
     except IllegalState:
         if await is_over(desk, item_id):  # the log still has it active
             raise over(item_id) from None

@@ -17,7 +17,7 @@ from producers.access.principal import require_addressable
 from producers.operations.admin.scope_types import require_types
 from producers.operations.desk import ANY, Desk, Freshness, reach
 from producers.operations.knowledge.acl import stated_acl
-from producers.operations.knowledge.changes import latest, publish_change
+from producers.operations.knowledge.changes import latest, publish_change, refuse_other_version
 from producers.operations.knowledge.unknown import unknown
 from producers.operations.knowledge.whose import coordinator
 from producers.operations.stating import not_owner
@@ -30,12 +30,13 @@ async def share(
     """Replace the ACL of an item; with an empty one only its scopes decide who reads it.
 
     Raises UnknownKnowledge, NotOwner, Forbidden (somebody new whom the caller's token may not name), IllegalScope,
-    BrokerUnavailable, ViewBehind.
+    VersionConflict (`expected_version`), BrokerUnavailable, ViewBehind.
     """
     fact = stated_acl(payload.acl)
     await require_types(desk, fact.readers())
 
     def check(item: ask.Standing) -> None:
+        refuse_other_version(item, payload.expected_version)
         check_new_readers(caller, fact, item)
 
     return await publish_change(desk, caller, lineage, item_id, fact, check, retry=retry)
