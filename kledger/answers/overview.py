@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, get_args
 
 from pydantic import Field
 from typing_extensions import TypedDict
@@ -105,6 +105,10 @@ class Overview(Answered):
     position: Position
 
 
+ChangeKind = ItemChange | Literal["rated", "confirmed"]
+CHANGE_KINDS: tuple[str, ...] = (*get_args(ItemChange), "rated", "confirmed")
+
+
 class Change(TypedDict):
     """One change of an item: a version by its verb, or a verdict on it (`rated`, `confirmed`), which makes no version.
 
@@ -113,7 +117,7 @@ class Change(TypedDict):
 
     id: str
     task: str
-    change: ItemChange | Literal["rated", "confirmed"]
+    change: ChangeKind
     version: int
     position: int
     time: Time

@@ -13,6 +13,7 @@ from fastapi import Depends, Path, Query
 from pydantic import AfterValidator, BaseModel, Field, TypeAdapter, ValidationError
 from starlette.requests import Request
 
+from kledger.answers.overview import CHANGE_KINDS
 from kledger.answers.parts import Degraded
 from kledger.contract.bounds import MOST_QUERY, MOST_REASON
 from kledger.contract.errors import InvalidPayload
@@ -169,6 +170,16 @@ def named_types(types: str | None, type: str | None = None, field: str = "types"
     return named
 
 
+def named_changes(change: str | None) -> list[str]:
+    """`rated,retired` as changes of items. Raises InvalidPayload."""
+    named = _parts(change)
+    for name in named:
+        if name not in CHANGE_KINDS:
+            known = ", ".join(CHANGE_KINDS)
+            raise _fault("change", f"names {name[:100]!r}: it is {known}, or several of them separated by commas")
+    return named
+
+
 def named_labels(visibility: str | None) -> list[Visibility]:
     """`org,public` as labels of visibility. Raises InvalidPayload."""
     named = _parts(visibility)
@@ -224,6 +235,7 @@ def entity_named(owner: str | None) -> str | None:
 
 Owner = Annotated[str | None, Depends(_owner)]
 Reason = Annotated[str | None, Query(max_length=MOST_REASON, description="Why, for whoever reads the history")]
+ExpectedVersion = Annotated[Version | None, Query(description="Refuse when the item is at another version")]
 
 
 async def _language(
@@ -235,7 +247,6 @@ async def _language(
     return chosen
 
 
-ExpectedVersion = Annotated[Version | None, Query(description="Refuse when the item is at another version")]
 InLanguage = Annotated[Language, Depends(_language)]
 
 

@@ -6,19 +6,62 @@ see is not told of, not even that it was withdrawn.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
 import duckdb
 
 from kledger.contract.scopes import Caller
 from ledger.event import JsonObject
 from projections.fold_kit.named_rows import named_rows
-from projections.views.access import seen_by
+from projections.fold_kit.sql_text import among
+from projections.views.access import LIST, LISTED, listed, seen_by
 from projections.views.times import with_times
 
 
+@dataclass(frozen=True, slots=True)
+class Followed:
+    """Which changes are told: of which items, as they are now, and which `kinds` of changes; each is any-of."""
+
+    kinds: Sequence[str] = ()
+    ids: Sequence[str] = ()
+    types: Sequence[str] = ()
+    scopes: Sequence[str] = ()
+    owner: str | None = None
+
+    def of_items(self) -> tuple[str, list[Any]]:
+        """The predicate of the items `k`, with its values."""
+        where: list[str] = []
+        values: list[Any] = []
+        for column, any_of in (("types", self.types), ("scopes", self.scopes)):
+            if any_of:
+                where.append(f"list_has_any(k.{column}, {LIST})")
+                values.append(listed(any_of))
+        if self.ids:
+            where.append(f"k.id IN ({LISTED})")
+            values.append(listed(self.ids))
+        if self.owner is not None:
+            where.append("k.owner = ?")
+            values.append(self.owner)
+        return "".join(f" AND {each}" for each in where), values
+
+
+ALL = Followed()
+
+
 def changes(
-    cursor: duckdb.DuckDBPyConnection, org: str, caller: Caller, after: int, until: int, limit: int
+    cursor: duckdb.DuckDBPyConnection,
+    org: str,
+    caller: Caller,
+    after: int,
+    until: int,
+    limit: int,
+    followed: Followed = ALL,
 ) -> list[JsonObject]:
     """Up to `limit` changes after a position and up to another one, oldest first; `task` is the item's as it is now."""
+    of_kinds = f" WHERE c.change IN ({among(followed.kinds)})" if followed.kinds else ""
+    of_items, items_values = followed.of_items()
     between = f"> {int(after)} AND {{0}} <= {int(until)}"
     now, now_values = seen_by(caller, "k.")
     then, then_values = seen_by(caller, "v.")
@@ -34,7 +77,8 @@ def changes(
                 FROM feedback AS f WHERE f.org = ? AND f.position {between.format("f.position")}
             ), told AS MATERIALIZED (
                 SELECT c.*, k.task FROM changed AS c
-                JOIN knowledge_versions AS k ON k.org = ? AND k.id = c.id AND k.valid_to IS NULL AND {now}
+                JOIN knowledge_versions AS k ON k.org = ? AND k.id = c.id AND k.valid_to IS NULL
+                    AND {now}{of_items}{of_kinds}
                 ORDER BY c.position LIMIT {int(limit)}
             )
             SELECT t.id, t.task, t.change, coalesce(t.version, v.version) AS version, t.position,
@@ -43,6 +87,6 @@ def changes(
             LEFT JOIN knowledge_versions AS v ON t.version IS NULL AND v.org = ? AND v.id = t.id
                 AND v.valid_from <= t.position AND (v.valid_to IS NULL OR v.valid_to > t.position)
             ORDER BY t.position""",
-        [org, *then_values, org, org, *now_values, org],
+        [org, *then_values, org, org, *now_values, *items_values, org],
     )
     return [with_times(row, "time") for row in rows]

@@ -54,6 +54,11 @@ CALLS: list[tuple[str, Callable[[Any], Any], Any]] = [
     ("GET /api/overview", lambda c: c.overview(days=7), {"total": 0}),
     ("GET /api/whoami", lambda c: c.whoami(), {"entities": ["user:ann"], "operator": False}),
     ("GET /api/overview/changes", lambda c: c.changes(after=7, limit=2), {"changes": [], "next": 7, "position": 7}),
+    (
+        "GET /api/overview/changes",
+        lambda c: c.changes(change=["rated"], ids=["a,b"], types=["tool"], scopes=["public"], owner="user:ann"),
+        {"changes": [], "next": 7, "position": 7},
+    ),
     ("POST /api/knowledge/bulk", lambda c: c.bulk("retire", ["k-1"], reason="old"), {"bulk_id": None, "position": 7}),
     ("GET /api/bulks/bulk-1", lambda c: c.bulk_get("bulk-1"), {"bulk_id": "bulk-1", "items": []}),
     ("POST /api/bulks/bulk-1/revert", lambda c: c.revert_bulk("bulk-1", reason="no"), {"position": 8}),

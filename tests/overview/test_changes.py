@@ -109,6 +109,37 @@ async def test_a_position_that_the_log_has_not_is_refused_and_one_that_the_view_
     assert (await read(door, CHANGES, ALICE, after=position + 10))["next"] == position + 10
 
 
+async def test_filters_narrow_what_is_told_and_the_next_position_passes_over_the_rest(door: Door) -> None:
+    await door.saved(id="order-1", types=["order", "tool"], scopes=["team:shop"])
+    await door.saved(id="a,b", types=["tool"])
+    await door.saved(BOB, id="bobs", types=["order"], scopes=["public"])
+    await door.put(f"{K}/order-1", json={"add_helpful_case": {}}, headers=ALICE)
+    await door.put(f"{K}/order-1", json={"types": ["invoice"]}, headers=ALICE)
+    await door.delete(f"{K}/order-1", headers=ALICE)
+    whole = [("order-1", "saved", 1), ("order-1", "rated", 1), ("order-1", "revised", 2), ("order-1", "retired", 3)]
+
+    async def heard(**asked: Any) -> list[tuple[str, str, int]]:
+        found = await changes(door, **asked)
+        assert found["next"] == await door.head()
+        return told(found)
+
+    assert await heard(id="order-1") == await heard(types="invoice,poem") == whole
+    assert await heard(scopes="team:shop") == whole
+    assert await heard(id="order-1", change="rated,retired") == [whole[1], whole[3]]
+    assert await heard(change="rated") == [whole[1]]
+    assert await heard(types="order") == await heard(owner="user:bob") == [("bobs", "saved", 1)]
+    assert await heard(id="a\\,b") == [("a,b", "saved", 1)]
+    assert await heard(id="nothing") == await heard(change="promoted") == []
+    assert told(await changes(door, BOB, id="order-1,bobs")) == [("bobs", "saved", 1)]  # a filter gives no right
+    page = await changes(door, id="order-1", limit=2)
+    assert (told(page), page["next"]) == (whole[:2], page["changes"][-1]["position"])
+
+
 async def test_a_question_that_does_not_fit_is_refused(door: Door) -> None:
+    wrong = {"change": "deleted"}, {"types": "Not A Type"}, {"scopes": "nowhere"}, {"owner": "x"}, {"scopes": "guild:x"}
+    for params in wrong:
+        answer = await door.get(CHANGES, params=params, headers=ALICE)
+        assert answer.status_code in (400, 422), (params, answer.text)
+        assert answer.json()["error"]["code"] in ("invalid_payload", "illegal_scope"), answer.text
     for params in ({"after": "-1"}, {"after": "x"}, {"limit": "0"}, {"limit": "1001"}):
         refusal(await door.get(CHANGES, params=params, headers=ALICE), 422, "invalid_payload")

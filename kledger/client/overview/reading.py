@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from kledger.client.faces import Endpoint
 from kledger.client.knowledge import Moment, filters, moment
-from kledger.client.wire import Wire
+from kledger.client.wire import Wire, comma_joined
 from kledger.contract.words import ItemFilter, ItemLayer, MemoryConcern
 
 if TYPE_CHECKING:
@@ -66,12 +66,26 @@ async def overview(wire: Wire, *, days: int = 30) -> Overview:
     return await wire.read(OVERVIEW, {"days": days})
 
 
-async def changes(wire: Wire, *, after: int = 0, limit: int = 100) -> Changes:
+async def changes(
+    wire: Wire,
+    *,
+    after: int = 0,
+    limit: int = 100,
+    change: Sequence[str] | None = None,
+    ids: Sequence[str] | None = None,
+    types: Sequence[str] | None = None,
+    scopes: Sequence[str] | None = None,
+    owner: str | None = None,
+) -> Changes:
     """What changed after a position of the items that the caller sees, oldest first; then ask again after `next`.
 
-    An item that the caller sees no more is not told of.
+    `change` are kinds of changes (saved, revised, rated, retired, …); `ids`, `types`, `scopes` and `owner` narrow it to
+    items, as they are now. Each is any-of, and `next` passes over what they leave out. An item that the caller sees no
+    more is not told of.
     """
-    return await wire.read(f"{OVERVIEW}/changes", {"after": after, "limit": limit})
+    asked = {"change": comma_joined(change), "id": comma_joined(ids), "types": comma_joined(types)}
+    asked |= {"scopes": comma_joined(scopes), "owner": owner}
+    return await wire.read(f"{OVERVIEW}/changes", {"after": after, "limit": limit, **asked})
 
 
 class OverviewEndpoints:

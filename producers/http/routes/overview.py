@@ -10,11 +10,24 @@ from kledger.answers.overview import Changes, Facets, Overview
 from kledger.contract.words import MOST_CHANGES, MOST_DAYS
 from producers.http.answers import Json, ReadJson, documented
 from producers.http.filters import Filters
-from producers.http.parameters import MAX_POSITION, AsOf, Fresh, Who
+from producers.http.parameters import (
+    MAX_POSITION,
+    AsOf,
+    Fresh,
+    Owner,
+    Scopes,
+    Types,
+    Who,
+    named_changes,
+    named_words,
+)
 from producers.http.routing import router as new_router
 from producers.operations.desk import Desk
 from producers.operations.overview import reading
+from projections.overview.changes import Followed
 
+_CHANGE = "Any of these changes, separated by commas: saved, revised, rated, confirmed, retired, …"
+_IDS = "Only these items, separated by commas"
 _AFTER = "Only what changed after this position: `next` of the answer before"
 
 
@@ -31,11 +44,20 @@ def routes(desk: Desk) -> list[APIRouter]:
     async def changes(
         caller: Who,
         fresh: Fresh,
+        types: Types,
+        scopes: Scopes,
+        owner: Owner,
         after: Annotated[int, Query(ge=0, le=MAX_POSITION, description=_AFTER)] = 0,
         limit: Annotated[int, Query(ge=1, le=MOST_CHANGES)] = 100,
+        change: Annotated[str | None, Query(description=_CHANGE)] = None,
+        id: Annotated[str | None, Query(description=_IDS)] = None,
     ) -> Json:
-        """What changed of the items that the caller may see, verdicts included, oldest first."""
-        return ReadJson(await reading.changes(desk, caller, after, limit, freshness=fresh), fresh)
+        """What changed of the items that the caller may see, verdicts included, oldest first.
+
+        Filters are of the items as they are now; what they leave out is passed over by `next`.
+        """
+        followed = Followed(named_changes(change), named_words(id), types, scopes, owner)
+        return ReadJson(await reading.changes(desk, caller, after, limit, followed, freshness=fresh), fresh)
 
     @router.get("/api/overview", responses=documented(Overview))
     async def overview(

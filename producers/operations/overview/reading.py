@@ -6,6 +6,7 @@ from datetime import datetime
 
 from kledger.contract.scopes import Caller
 from ledger.event import JsonObject, utc_now
+from producers.operations.admin.scope_types import require_types
 from producers.operations.desk import (
     ANY,
     Desk,
@@ -58,18 +59,27 @@ async def overview(desk: Desk, caller: Caller, days: int, *, freshness: Freshnes
     return {**found, "lists": LISTS, "position": position}
 
 
-async def changes(desk: Desk, caller: Caller, after: int, limit: int, *, freshness: Freshness = ANY) -> JsonObject:
+async def changes(
+    desk: Desk,
+    caller: Caller,
+    after: int,
+    limit: int,
+    followed: changed.Followed = changed.ALL,
+    *,
+    freshness: Freshness = ANY,
+) -> JsonObject:
     """What changed after a position of items that the caller sees. Asks nothing of a view that has not moved since.
 
-    Raises ViewBehind, and InvalidPayload for a position that the log has not: whoever kept it of another log, or of one
-    that was restored from an older copy, would wait for good.
+    Raises ViewBehind, IllegalScope, and InvalidPayload for a position that the log has not: whoever kept it of another
+    log, or of one that was restored from an older copy, would wait for good.
     """
     await reach(desk, freshness)
+    await require_types(desk, [*followed.scopes, *filter(None, [followed.owner])])
     position = desk.view.position
     if position < after:
         await require_come(desk, after, "after")
     if position <= after:
         return {"changes": [], "next": after, "position": position}
-    found = await desk.view.ask(changed.changes, desk.org, caller, after, position, limit)
+    found = await desk.view.ask(changed.changes, desk.org, caller, after, position, limit, followed)
     following = found[-1]["position"] if len(found) == limit else position
     return {"changes": found, "next": following, "position": position}

@@ -125,12 +125,27 @@ def changes(
     session: Session,
     after: Annotated[int, typer.Option(min=0, help="Only what changed after this position.")] = 0,
     limit: Annotated[int, typer.Option(min=1, max=MOST_CHANGES, help="At most so many changes.")] = 100,
+    change: Annotated[
+        reading.Many, typer.Option(help="saved, revised, rated, retired, …; comma-separated or repeated.")
+    ] = None,
+    id: Annotated[reading.Many, typer.Option(help="Only these items; comma-separated or repeated.")] = None,
+    types: reading.Types = None,
+    scopes: reading.Scopes = None,
+    owner: reading.Owner = None,
 ) -> Answer:
     """What changed after a position of the items that the caller may see, verdicts included, oldest first.
 
     Example: kledger changes --after 1200 --user ann
     """
-    found = session.ledger.changes(after=after, limit=limit)
+    found = session.ledger.changes(
+        after=after,
+        limit=limit,
+        change=reading.several(change),
+        ids=reading.several(id),
+        types=reading.several(types),
+        scopes=reading.several(scopes),
+        owner=owner,
+    )
     rows = table("position", "time", "change", "by", "id", "version", "task", right=("position", "version"))
     for each in found["changes"]:
         rows.add_row(
