@@ -8,13 +8,14 @@ from difflib import get_close_matches
 
 _WORD = re.compile(r"[A-Z]?[a-z]+")
 _SAME = {
-    **dict.fromkeys(("add", "create", "insert", "put", "remember", "retain", "store", "write"), "save"),
+    **dict.fromkeys(("add", "append", "create", "insert", "put", "remember", "retain", "store", "write"), "save"),
     **dict.fromkeys(("fetch", "get", "show", "view"), "read"),
     **dict.fromkeys(("ask", "find", "query"), "search"),
     **dict.fromkeys(("delete", "forget", "remove"), "retire"),
-    **dict.fromkeys(("change", "edit"), "revise"),
+    **dict.fromkeys(("change", "edit", "replace"), "revise"),
     **dict.fromkeys(("facts", "item", "items"), "knowledge"),
-    **dict.fromkeys(("memories", "episode"), "memory"),
+    **dict.fromkeys(("memories", "episode", "episodes", "archival"), "memory"),
+    **dict.fromkeys(("core", "block", "persona", "human"), "profile"),
     **dict.fromkeys(("conversation", "message", "messages", "thread"), "session"),
 }
 ELSEWHERE = {
@@ -26,6 +27,11 @@ ELSEWHERE = {
     "list": "knowledge_list",
     "recall": "memory_recall",
     "startup": "knowledge_startup",
+    "reflect": "memory_recall",
+    "knowledge memory search": "memory_recall",
+    "memory profile read": "profile_read",
+    "memory profile revise": "profile_update",
+    "memory profile save": "profile_update",
     "memory read": "knowledge_read",
     "memory retire": "knowledge_retire",
     "memory revise": "knowledge_revise",

@@ -21,6 +21,17 @@ from tests.doors.scripted_node import scripted_node
 from tests.doors.sdk_families import FAMILIES
 from tests.house.project import ROOT
 
+EVERY_DAY = (
+    *("add", "get_all", "delete_all", "batch_update", "batch_delete", "feedback", "users"),  # mem0
+    *("thread", "graph", "user"),  # Zep
+    *("retain", "retain_batch", "reflect", "create_bank", "list_memories"),  # Hindsight
+    *("blocks", "core_memory_append", "core_memory_replace", "archival_memory_insert", "conversation_search"),  # Letta
+    *("append_to_stream", "get_stream", "read_stream", "read_all", "subscribe_to_all", "subscribe_to_stream"),
+    *("delete_stream", "tombstone_stream"),  # KurrentDB
+    *("StartStream", "FetchStreamAsync", "AggregateStreamAsync", "FetchForWriting", "ArchiveStream"),  # Marten
+)
+"""What the users of each of these call every day."""
+
 
 @pytest.mark.parametrize("client", [LedgerClient, AsyncLedgerClient])
 def test_a_method_of_another_library_is_answered_with_the_one_that_is_here(client: type) -> None:
@@ -28,6 +39,9 @@ def test_a_method_of_another_library_is_answered_with_the_one_that_is_here(clien
         with pytest.raises(AttributeError, match=f"{client.__name__}.*{name}.*here it is {here}"):
             getattr(client("http://127.0.0.1:1"), name)
         assert hasattr(client, here)
+    for name in EVERY_DAY:
+        with pytest.raises(AttributeError, match=f"'{name}': here it is "):
+            getattr(client("http://127.0.0.1:1"), name)
     with pytest.raises(AttributeError, match=r"no attribute 'nothing_like_it'$"):
         client("http://127.0.0.1:1").nothing_like_it  # noqa: B018  # to name it is the test
 
@@ -58,6 +72,11 @@ def test_an_argument_of_another_library_is_answered_with_the_one_that_is_here() 
         (lambda: ledger.recall("tea", max_tokens=400), "here it is budget_tokens=…"),
         (lambda: ledger.remember("tea", ttl=60), "here it is lifetime=…"),
         (lambda: ledger.session("s").context(budget=400), "here it is max_tokens=…"),
+        (lambda: ledger.search("tea", run_id="r"), "lineage('trace:ID') has what came of one"),
+        (lambda: ledger.search("tea", valid_at="2020-01-01T00:00:00Z"), "happened_at=… for when it was"),
+        (lambda: ledger.search("tea", min_rating=4), "here it is min_score=…"),
+        (lambda: ledger.get("tea", version=3), "the valid_from that history has of the version"),
+        (lambda: ledger.retire("tea", current_version=3), "here it is expected_version=…"),
         (lambda: ledger.session("s").append("user", "hello"), "write [{'role': 'user'"),
         (lambda: ledger.session("s").append(role="user", content="hello"), "a field of a message"),
     ]
