@@ -25,7 +25,7 @@ NeededTypes = Annotated[list[str], typer.Option("--types", "--type", help=_TYPES
 Scopes = Annotated[
     Many, typer.Option("--scopes", "--scope", help="Such as user:ann or public; comma-separated or repeated.")
 ]
-Tags = Annotated[Many, typer.Option("--tag", help="A tag as name=value; may be repeated.")]
+Tags = Annotated[Many, typer.Option("--tag", help="A tag as name=value, or a word; may be repeated.")]
 TagWords = Annotated[
     Many, typer.Option("--tag", help="Words among the tags, or name=value, comma-separated or repeated: any of them.")
 ]
@@ -71,12 +71,21 @@ def layers(values: Many) -> list[ItemLayer] | None:
 
 
 def tags(values: Many) -> dict[str, str] | None:
-    """`--tag name=value` as an object; None when there is none."""
+    """`--tag name=value` as an object, in which a word is a name without a value; None when there is none."""
+    return _named(values, "--tag", words=True)
+
+
+def metadata(values: Many) -> dict[str, str] | None:
+    """`--meta name=value` as an object; None when there is none."""
+    return _named(values, "--meta", words=False)
+
+
+def _named(values: Many, option: str, *, words: bool) -> dict[str, str] | None:
     parsed = {}
     for value in values or []:
         name, equals, text = value.partition("=")
-        if not (name and equals):
-            raise typer.BadParameter(f"{value!r} is not name=value", param_hint="--tag")
+        if not name.strip() or not (equals or words):
+            raise typer.BadParameter(f"{value!r} is not name=value", param_hint=option)
         parsed[name] = text
     return parsed or None
 

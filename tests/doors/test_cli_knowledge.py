@@ -204,6 +204,19 @@ def test_revise_retire_and_restore_say_where_they_are_kept(node: ScriptedNode) -
     assert node.told[2].query == {"expected_version": "4"}
 
 
+def test_a_tag_is_a_name_with_a_value_or_a_word(node: ScriptedNode) -> None:
+    node.says("PUT /api/knowledge/k-1", CHANGED)
+    revised = kledger("revise", "k-1", "--tag", "urgent", "--tag", "area=a=b", "--tag", "紧急=")
+    assert revised.exit_code == 0, revised.stderr
+    assert node.told[0].body == {"tags": {"urgent": "", "area": "a=b", "紧急": ""}}
+    for wrong in ("=release", "", " "):
+        refused = kledger("revise", "k-1", "--tag", wrong)
+        assert (refused.exit_code, "is not name=value" in refused.stderr) == (2, True), wrong
+    meta = kledger("resource", "save", "r", "--title", "t", "--meta", "word")
+    assert (meta.exit_code, "Invalid value for --meta" in meta.stderr) == (2, True)
+    assert len(node.told) == 1
+
+
 def test_show_counts_the_cases_of_the_histories(node: ScriptedNode) -> None:
     told = {**ITEM["eval"], "helpful_history": [{}, {}], "harmful_history": [{}]}
     node.says("GET /api/knowledge/k-1", {**ITEM, "eval": told, "status": "retired"})

@@ -140,6 +140,19 @@ def test_the_model_is_told_the_prompt_that_is_handed_out(
     )
 
 
+def test_the_model_is_told_who_speaks_where_several_have_one_role(ledger: LedgerClient, chat: ChatEndpoint) -> None:
+    chat.says({"items": []}, to="phoenix-quay")
+    scribe = ledger.acting_as(agent="scribe")
+    said = [{"type": "text", "text": "I feed"}, {"type": "text", "text": "the phoenix-quay."}]
+    named = {"role": "user", "name": 'Ken "K"', "content": said, "refusal": None}
+    scribe.extract(messages=[named, {"role": "user", "content": "So do I."}])
+    (told,) = [call.text for call in chat.asked if "phoenix-quay" in call.text]
+    assert 'role="user" name="Ken \\"K\\"">\nI feed\nthe phoenix-quay.\n' in told
+    assert 'role="user">\nSo do I.\n' in told
+    with pytest.raises(InvalidPayload, match="of the type 'image_url'"):  # a picture says no word to extract
+        scribe.extract(messages=[{"role": "user", "content": [{"type": "image_url", "image_url": {"url": "x"}}]}])
+
+
 def test_a_second_extraction_knows_what_the_first_one_found(ledger: LedgerClient, chat: ChatEndpoint) -> None:
     scribe = ledger.acting_as(agent="scribe")
     finds(chat, "hippogriff", finding("Feed the hippogriff at dawn."))

@@ -12,11 +12,13 @@ from typing import Any
 
 import pytest
 
+from consumers.reactors.summarise import _of_messages
 from kledger import LedgerClient
 from kledger.contract.errors import NodeUnreachable, UnknownSession
 from ledger.event import NewEvent
 from ledger.events.summary import SummaryRequested
 from ledger.sessions.summaries import MOST_BEHIND, segments_wanted
+from ledger.sessions.words import Message
 from ledger.store.jetstream import JetStreamLedger
 from tests.journeys.running_node import ROOT, RunningNode, caught_up, result_of, running, until
 from tests.openai_chat import ChatEndpoint
@@ -287,3 +289,9 @@ def test_what_is_older_than_the_window_is_summed_up_too_the_newest_first_and_not
     long = segments_wanted(count=10_000, kept=10, size=10, first_seen=9_951, there={9_951, 9_941})
     assert long[:3] == [(9_961, 9_970), (9_971, 9_980), (9_981, 9_990)]
     assert long[3:] == [(first, first + 9) for first in range(9_931, 9_950 - MOST_BEHIND, -10)]
+
+
+def test_a_model_that_sums_up_is_told_who_speaks_where_several_have_one_role() -> None:
+    said = [{"role": "user", "name": 'Ken "K"', "content": "I feed it."}, {"role": "user", "content": "So do I."}]
+    told = _of_messages([Message(f"m{number}", number, 0, each) for number, each in enumerate(said, 1)])
+    assert told == '<said by="user Ken \\"K\\"">\nI feed it.\n</said>\n<said by="user">\nSo do I.\n</said>'

@@ -63,7 +63,7 @@ def save(
         body=reading.text(body) if body_file is None else reading.text_in(body_file, "--body-file"),
         secure_body=None if secure_file is None else reading.text_in(secure_file, "--secure-file").rstrip("\r\n"),
         content_type=content_type,
-        metadata=reading.tags(meta),
+        metadata=reading.metadata(meta),
         scopes=reading.several(scopes),
         owner=owner,
         shared_with=reading.several(share_with),
