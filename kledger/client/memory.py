@@ -118,6 +118,7 @@ async def memories(
     concern: MemoryConcern | None = None,
     role: ProjectRole | None = None,
     ids: Sequence[str] | None = None,
+    tags: Sequence[str] | None = None,
     limit: int = 10,
     offset: int = 0,
     as_of: Moment | None = None,
@@ -126,7 +127,8 @@ async def memories(
 
     `since` and `until` are times; `concern` narrows to those in conflict, promoted or never recalled; `role` to what is
     meant for it of what projects share; `ids` to those of these items that are memories.
-    `layers` and `kinds` are each any-of. The next page begins at the offset `next`.
+    `layers`, `kinds` and `tags` (words among them, or `name=value`) are each any-of. The next page begins at the offset
+    `next`.
     """
     return await wire.read(
         MEMORY,
@@ -140,6 +142,7 @@ async def memories(
             "concern": concern,
             "role": role,
             "id": comma_joined(ids),
+            "tags": comma_joined(tags),
             "limit": limit,
             "offset": offset,
             "as_of": moment(as_of),

@@ -23,7 +23,7 @@ from producers.http.parameters import (
 from projections.views.knowledge.listing import Wanted
 
 _LAYER: TypeAdapter[ItemLayer] = TypeAdapter(ItemLayer)
-_TAGS = (
+TAGS = (
     "Any of these words among the tags, separated by commas: a name, a text among its values, or name=value, where the "
     "value may be a number"
 )
@@ -39,7 +39,7 @@ async def _wanted(
     owner: Owner,
     visibility: Labels,
     status: ItemFilter = "active",
-    tags: Annotated[str | None, Query(description=_TAGS)] = None,
+    tags: Annotated[str | None, Query(description=TAGS)] = None,
     layer: Annotated[str | None, Query(description=_LAYERS)] = None,
     min_score: Annotated[Score | None, Query(description="Only with this score or more")] = None,
     max_score: Annotated[Score | None, Query(description="Only with this score or less")] = None,
@@ -74,7 +74,7 @@ class SearchAmong(SearchQuery):
     """A search, and filters of a list that narrow it further; what is found is active in any case."""
 
     scopes: Annotated[str | None, Field(description="Any of these, separated by commas")] = None
-    tags: Annotated[str | None, Field(description=_TAGS)] = None
+    tags: Annotated[str | None, Field(description=TAGS)] = None
     layer: Annotated[str | None, Field(description=_LAYERS)] = None
     since: Annotated[str | None, Field(description=_SINCE)] = None
     until: Annotated[str | None, Field(description=_UNTIL)] = None

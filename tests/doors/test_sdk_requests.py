@@ -116,7 +116,7 @@ CALLS: list[tuple[str, Callable[[Any], Any], Any]] = [
     ("POST /api/resource/a%2Fb/restore", lambda c: c.resources.restore("a/b", reason="r"), SAVED),
     ("POST /api/memory", lambda c: c.remember("c", "short", kind="mood", happened_at=None), SAVED),
     ("GET /api/memory/k%2F1", lambda c: c.memory("k/1", as_of=4), {"id": "k/1"}),
-    ("GET /api/memory", lambda c: c.memories(layers=["episodic"], since="2026-03-05T12:00:00Z"), FOUND),
+    ("GET /api/memory", lambda c: c.memories(layers=["episodic"], since="2026-03-05T12:00:00Z", tags=["a=b"]), FOUND),
     ("GET /api/memory/held", lambda c: c.held_statements(status="dropped", limit=3), FOUND),
     ("GET /api/memory/held", lambda c: c.tools.memory_held(), FOUND),
     ("POST /api/memory/held/h%2F1/release", lambda c: c.release_statement("h/1", reason="r"), SAVED),

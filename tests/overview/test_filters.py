@@ -111,6 +111,9 @@ async def test_a_memory_whose_tags_were_stated_anew_is_found_by_those_alone(door
     assert await ids(door, tags="tea") == await ids(door, tags="茶 🍵") == ["untouched"]
     assert await ids(door, tags="coffee") == ["m"]
     assert await ids(door, tags="tea", as_of=then) == ["untouched", "m"]
+    assert await ids(door, path=M, tags="tea") == ["untouched"]
+    assert await ids(door, path=M, tags="coffee,nothing") == ["m"]
+    assert await ids(door, path=M, tags="tea", as_of=then) == ["untouched", "m"]
     assert numbers((await facets(door))["tags"]) == {"drink": 2, "tea": 1, "茶 🍵": 1, "coffee": 1}
     versions = (await read(door, f"{K}/m/history"))["versions"]
     assert [each["memory"].get("tags") for each in versions] == [words["tags"], words["tags"], None]

@@ -19,10 +19,10 @@ from kledger.answers.memory import (
     OneMemory,
     Remembered,
 )
-from kledger.contract.lists import split_words
 from kledger.contract.words import HeldStatus, ItemFilter, MemoryConcern, MemoryLayer, ProjectRole
 from kledger.requests.memory import CleanRequest, ConfirmRequest, DecideHeldRequest, DecideRequest, RememberRequest
 from producers.http.answers import PROPOSED, Json, ReadJson, documented, saved_item
+from producers.http.filters import TAGS
 from producers.http.parameters import (
     AsOf,
     Fresh,
@@ -38,6 +38,7 @@ from producers.http.parameters import (
     moment_alone,
     named_layers,
     named_types,
+    named_words,
 )
 from producers.http.routing import router as new_router
 from producers.operations.desk import Desk
@@ -97,9 +98,11 @@ def routes(desk: Desk) -> list[APIRouter]:
         ids: Annotated[
             str | None, Query(alias="id", description="Only those of these items that are memories; " + _SEVERAL)
         ] = None,
+        tags: Annotated[str | None, Query(description=TAGS)] = None,
     ) -> Json:
         """The memories that the caller may see, by when they happened, the latest first."""
-        wanted = Wanted(layers, kinds, owner, since, until, status, concern, role, split_words(ids or ""))
+        only = named_words(ids)
+        wanted = Wanted(layers, kinds, owner, since, until, status, concern, role, only, named_words(tags))
         window = Window(limit, offset)
         return ReadJson(await reading.timeline(desk, caller, wanted, window, as_of=as_of, freshness=fresh), fresh)
 

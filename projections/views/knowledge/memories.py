@@ -30,7 +30,7 @@ from projections.views.knowledge.evidence import CREDITED, SUPPORTS
 from projections.views.knowledge.memory_fields import stated_memory
 from projections.views.knowledge.memory_health import concern
 from projections.views.knowledge.tables import ITEM
-from projections.views.knowledge.tags import hold_words
+from projections.views.knowledge.tags import hold_words, tagged_with
 from projections.views.times import microseconds, rfc3339
 
 _COUNTED = (
@@ -77,7 +77,8 @@ _TIMES = ("expires_at", "first_observed", "last_confirmed")
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """Which memories are listed; `layers` and `kinds` are each any-of, `since` and `until` moments of what happened."""
+    """Which memories are listed; `layers`, `kinds` and `tags` are each any-of, `since` and `until` moments of what
+    happened."""
 
     layers: Sequence[MemoryLayer] = ()
     kinds: Sequence[str] = ()
@@ -90,6 +91,7 @@ class Wanted:
     """Of what a project shares, only what is meant for this role."""
     ids: Sequence[str] = ()
     """Only those of these items that are memories."""
+    tags: Sequence[str] = ()
 
 
 def memories(
@@ -116,6 +118,8 @@ def memories(
     if wanted.ids:
         where.append(f"m.id IN ({LISTED})")
         values.append(listed(wanted.ids))
+    if wanted.tags:
+        where.append(tagged_with(wanted.tags, "m."))
     if wanted.owner is not None:
         where.append("m.owner = ?")
         values.append(wanted.owner)

@@ -98,6 +98,7 @@ def list_memories(
     session: Session,
     layer: Layers = None,
     kind: Kinds = None,
+    tag: reading.TagWords = None,
     owner: reading.Owner = None,
     since: Annotated[str | None, typer.Option(help="Only what happened at or after this time.")] = None,
     until: Annotated[str | None, typer.Option(help="Only what happened before this time.")] = None,
@@ -118,6 +119,7 @@ def list_memories(
     page = session.ledger.memories(
         layers=layers,
         kinds=reading.several(kind),
+        tags=reading.several(tag),
         owner=owner,
         since=since,
         until=until,
