@@ -82,7 +82,7 @@ async def test_a_message_is_shown_as_it_was_sent(door: Door) -> None:
 
 def of_openai(**stated: Any) -> dict[str, Any]:
     """A message as `message.model_dump()` of OpenAI's package has it: every field is there."""
-    empty = {"content": None, "refusal": None, "annotations": [], "audio": None, "function_call": None}
+    empty: dict[str, Any] = {"content": None, "refusal": None, "annotations": [], "audio": None, "function_call": None}
     return {**empty, "role": "assistant", "tool_calls": None, **stated}
 
 
