@@ -285,7 +285,7 @@ def test_profiles_are_shown_set_and_patched_for_the_user(node: ScriptedNode, tmp
         ["search", "q", "--path", "magic"],
         ["search", "q", "--no-such-option"],
         ["save", "--task", "T", "--content", "C"],
-        ["save", "--task", "T", "--content", "C", "--types", "tool", "--tag", "novalue"],
+        ["save", "--task", "T", "--content", "C", "--types", "tool", "--tag", "=noname"],
         ["rate", "k-1"],
         ["rate", "k-1", "--helpful", "--harmful"],
         ["rate", "k-1", "--score", "9"],
