@@ -38,6 +38,24 @@ async def test_an_agent_corrects_what_it_owns_and_the_rest_of_the_item_stays() -
         assert await door.refused("knowledge_revise", SCRIBE, knowledge_id=item_id) == "invalid_payload"
 
 
+async def test_an_agent_finds_what_it_tagged_by_a_word_or_by_a_name_with_its_value() -> None:
+    async with mcp_door() as door:
+        tags: tuple[dict[str, Any], ...] = (
+            {"category": "booking", "rank": 5},
+            {"category": "dinner", "labels": ["订位, 晚餐"]},
+            {},
+        )
+        ids = [(await door.call("knowledge_save", SCRIBE, **ITEM, tags=each))["id"] for each in tags]
+        for tool, asked in (("knowledge_list", {}), ("knowledge_search", {"query": ITEM["content"]})):
+            for words, found in (
+                (["category=booking"], ids[:1]),
+                (["rank=5", "订位, 晚餐"], ids[:2]),
+                (["booking=5"], []),
+            ):
+                results = (await door.call(tool, SCRIBE, **asked, tags=words))["results"]
+                assert sorted(each["id"] for each in results) == sorted(found), (tool, words)
+
+
 async def test_an_agent_retires_what_it_owns_and_reads_it_still() -> None:
     async with mcp_door() as door:
         item_id = (await door.call("knowledge_save", SCRIBE, **ITEM))["id"]

@@ -31,6 +31,9 @@ OnlyVisibility = Annotated[
     list[Visibility] | None, Field(description="Only items with any of these labels: private, shared, org, public")
 ]
 OnlyTypes = Annotated[list[str] | None, Field(description="Only items of any of these types")]
+OnlyTags = Annotated[
+    list[str] | None, Field(description="Only items with any of these words among their tags, or name=value")
+]
 OnlyScopes = Annotated[list[str] | None, Field(description="Only items of any of these scopes")]
 Task = Annotated[str, Field(description="In which situation, to reach what")]
 Content = Annotated[str, Field(description="The knowledge itself")]

@@ -48,6 +48,7 @@ async def knowledge_search(
     owner: given.OnlyOwner = None,
     visibility: given.OnlyVisibility = None,
     min_match: given.MinMatch = 0.0,
+    tags: given.OnlyTags = None,
 ) -> ToolSearchResults:
     """Find what is known already, best first, before you plan, research or repeat work.
 
@@ -63,6 +64,7 @@ async def knowledge_search(
         types=types,
         owner=owner,
         visibility=visibility,
+        tags=tags,
     )
     return {**found, "metadata": {"items": found["results"]}}
 
@@ -158,10 +160,11 @@ async def knowledge_list(
     owner: given.OnlyOwner = None,
     visibility: given.OnlyVisibility = None,
     next: given.Next = None,
+    tags: given.OnlyTags = None,
 ) -> ToolItemList:
     """List what is known, newest first; to find something by what it says, search."""
     listed = await knowledge.list_items(
-        wire, limit=limit, before=next, types=types, scopes=scopes, owner=owner, visibility=visibility
+        wire, limit=limit, before=next, types=types, scopes=scopes, owner=owner, visibility=visibility, tags=tags
     )
     return {**listed, "metadata": {"items": listed["results"]}}
 
