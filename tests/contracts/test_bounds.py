@@ -33,7 +33,8 @@ PAIRS: list[tuple[type[BaseModel], type[BaseModel], set[str]]] = [
     # A save's tags, scopes and owner may be left out; they are stated in the event all the same.
     (requests.SaveRequest, KnowledgeSaved, set()),
     (requests.EvalBody, KnowledgeSaved, set()),
-    (requests.UpdateRequest, KnowledgeRevised, set()),
+    # Tags may be words, as those of a memory are: they become an object of names without values.
+    (requests.UpdateRequest, KnowledgeRevised, {"tags"}),
     (requests.ShareRequest, KnowledgeShared, set()),
     (requests.MemoryBody, Memory, set()),
     # Tags of a memory may be an object, which is then the item's.
