@@ -46,7 +46,11 @@ async def test_an_agent_finds_what_it_tagged_by_a_word_or_by_a_name_with_its_val
             {},
         )
         ids = [(await door.call("knowledge_save", SCRIBE, **ITEM, tags=each))["id"] for each in tags]
-        wanted = ((["category=booking"], ids[:1]), (["rank=5", "订位, 晚餐"], ids[:2]), (["booking=5"], []))
+        wanted: tuple[tuple[list[str], list[str]], ...] = (
+            (["category=booking"], ids[:1]),
+            (["rank=5", "订位, 晚餐"], ids[:2]),
+            (["booking=5"], []),
+        )
         for words, found in wanted:
             results = (await door.call("knowledge_list", SCRIBE, tags=words))["results"]
             assert sorted(each["id"] for each in results) == sorted(found), words
