@@ -68,20 +68,18 @@ def gather(files: NotaryFiles, outside: Sequence[Path] = (), anchor: VerifyingKe
     """Load a node's checkpoints and leaves, and checkpoints that were copied elsewhere (`outside`).
 
     With `anchor` only that key is trusted, and those bound to it by signed replacements; without it, every key in the
-    node's directory. Raises NotCertified when there is no checkpoint at all, InvalidPayload.
+    node's directory. Raises NotCertified when there is no checkpoint at all, InvalidPayload, OSError.
     """
     findings: list[Finding] = []
     keys = public_keys(files.keys) if anchor is None else trusted_with(anchor, files.keys)
     checkpoints: list[SignedCheckpoint] = []
     for path in (files.checkpoints, *outside):
         checkpoints += _valid(path, keys, findings, required=path is not files.checkpoints)
+    began = beginning(files)
     if not checkpoints and not findings:
-        raise NotCertified(
-            f"nothing of this log is signed: there is no checkpoint in {files.checkpoints}; start a node on it, which "
-            "signs it as it is from then on"
-        )
+        raise _nothing_signed(files, was_signed=began is not None and began.signed)
     unseen = ["what was changed before the first checkpoint was signed: it vouches for the log as it was then"]
-    if (began := beginning(files)) is not None and began.position:
+    if began is not None and began.position:
         accepted = f"accepted: {began.accepted}" if began.accepted else "nobody accepted that"
         unseen.insert(
             0,
@@ -99,6 +97,20 @@ def gather(files: NotaryFiles, outside: Sequence[Path] = (), anchor: VerifyingKe
         )
     leaves = files.leaves
     return Evidence(_in_order(checkpoints, findings), _content(leaves), findings, unseen)
+
+
+def _nothing_signed(files: NotaryFiles, *, was_signed: bool) -> NotCertified:
+    """Why there is nothing to compare a log with: it was never signed, or its checkpoints were taken away."""
+    if was_signed:
+        return NotCertified(
+            f"this log was signed, and the checkpoints in {files.checkpoints} are gone: somebody removed them; bring "
+            "the directories chain and keys back from a copy, or compare the log with checkpoints that were copied "
+            "elsewhere (--checkpoints)"
+        )
+    return NotCertified(
+        f"nothing of this log is signed: there is no checkpoint in {files.checkpoints}; start a node on it, which "
+        "signs it as it is from then on"
+    )
 
 
 def segments(evidence: Evidence) -> list[Segment]:
@@ -151,7 +163,10 @@ def _content(leaves: LeafFile) -> bytes:
 def _valid(
     path: Path, keys: Mapping[str, VerifyingKey], findings: list[Finding], *, required: bool
 ) -> Iterable[SignedCheckpoint]:
-    """The checkpoints of a file that one of `keys` signed; everything else in it becomes a finding."""
+    """The checkpoints of a file that one of `keys` signed; everything else in it becomes a finding.
+
+    Raises OSError where the file is there, cannot be read and is not `required`.
+    """
 
     def invalid(line: int, reason: str) -> None:
         findings.append(Finding("checkpoint", f"{path.name}, line {line}: {reason}"))
@@ -161,6 +176,8 @@ def _valid(
     except OSError as error:
         if required:
             findings.append(Finding("checkpoint", f"{path} cannot be read: {error.strerror}"))
+        elif not isinstance(error, FileNotFoundError):  # it is there, so nobody removed it
+            raise
         return []
     valid = []
     for one in checkpoints:

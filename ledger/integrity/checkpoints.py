@@ -155,5 +155,9 @@ def read_checkpoints(
 
 
 def _json(line: bytes) -> object:
-    document: object = orjson.loads(line)  # its error is a ValueError
+    """Raises ValueError, in the words of a line that is another document."""
+    try:
+        document: object = orjson.loads(line)
+    except ValueError as error:
+        raise ValueError("not a signed checkpoint") from error
     return document

@@ -18,6 +18,7 @@ from ledger.event import StoredEvent
 from ledger.integrity.audit import Report, audit
 from ledger.integrity.audit_evidence import gather
 from ledger.integrity.chain import Chain, leaf_hash
+from ledger.integrity.chain_start import begin, note_signed
 from ledger.integrity.checkpoints import append_checkpoints, read_checkpoints, sign
 from ledger.integrity.notary_start import NotaryFiles
 from ledger.integrity.signing_keys import SigningKeys, public_keys
@@ -243,7 +244,11 @@ async def test_a_line_that_is_no_checkpoint_is_found(original: tuple[list[Stored
     with copy_of(files) as kept:
         kept.checkpoints.write_bytes(b'{"position": true}\n\xff\n[]\n' + kept.checkpoints.read_bytes())
         report = await found_in([*events], kept)
+        kept.checkpoints.write_bytes(kept.checkpoints.read_bytes()[:-60])
+        cut = await found_in([*events], kept)
     assert [kind for kind, *_ in told(report)] == ["checkpoint"] * 3
+    assert {one.message.partition(": ")[2] for one in cut.findings} == {"not a signed checkpoint"}
+    assert len(cut.findings) == 4
     assert report.intact_up_to == COUNT
 
 
@@ -282,6 +287,26 @@ async def test_the_auditors_own_key_admits_later_keys_and_no_others(
 async def test_where_nothing_was_signed_an_audit_cannot_run(tmp_path: Path) -> None:
     with pytest.raises(NotCertified, match="nothing of this log is signed"):
         gather(NotaryFiles.of(tmp_path))
+
+
+@pytest.mark.parametrize("how", ["the file is gone", "the file is empty"])
+def test_where_the_checkpoints_of_a_signed_log_are_gone_an_audit_says_that_they_were_removed(
+    how: str, tmp_path: Path
+) -> None:
+    files = NotaryFiles.of(tmp_path)
+    begin(files, 0, 0)
+    note_signed(files)
+    if how == "the file is empty":
+        files.checkpoints.write_bytes(b"")
+    with pytest.raises(NotCertified, match=r"this log was signed, .* somebody removed them"):
+        gather(files)
+
+
+def test_checkpoints_that_are_there_and_cannot_be_read_are_not_called_removed(tmp_path: Path) -> None:
+    files = NotaryFiles.of(tmp_path)
+    files.checkpoints.mkdir(parents=True)
+    with pytest.raises(IsADirectoryError):
+        gather(files)
 
 
 class CutMeanwhile(ListedLedger):

@@ -12,7 +12,9 @@ from typer.testing import CliRunner
 
 from kledger import LedgerClient
 from kledger.contract.errors import NotCertified, UnknownKnowledge
+from ledger.integrity.chain_start import begin
 from producers.cli.main import app
+from tests.integrity.logs import signed_log
 from tests.journeys.running_node import RunningNode, caught_up, items, result_of, running, until
 
 COUNT = 120
@@ -163,6 +165,21 @@ def test_an_audit_that_cannot_run_says_why(tmp_path: Path) -> None:
     code, told = kledger("audit", "--key", tmp_path / "none.pem")
     assert (code, told["error"]["code"]) == (2, "invalid_payload")
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    "file", ["chain/checkpoints.jsonl", "chain/leaves.bin", "chain/began.json", "keys/public/*.pem"]
+)
+def test_an_audit_that_cannot_read_what_was_signed_does_not_call_the_log_changed(file: str, tmp_path: Path) -> None:
+    """As for an auditor who is not the node's user; a directory, as root may read every file."""
+    _, files = signed_log(tmp_path, 3, 2)
+    begin(files, 3, 0)
+    (unread,) = tmp_path.glob(file)
+    unread.unlink()
+    unread.mkdir()
+    code, told = kledger("audit", "--data", tmp_path)
+    assert (code, told["error"]["code"]) == (2, "invalid_payload")
+    assert str(unread) in told["error"]["message"]
 
 
 def test_a_node_that_was_killed_signs_on_and_proves_what_came_before_and_after(stopped: Path, tmp_path: Path) -> None:

@@ -66,13 +66,13 @@ def audit(
                     "--nats, --checkpoints, --key and --repair-from go with --data: a node audits by its own", errors=[]
                 )
             return _report(run_job(session, "audit"))
-        with files_named():
+        with files_named():  # an audit that cannot read a file has found nothing
             _require_readable(checkpoints or (), repair_from)
-        report = _audit_files(data, nats, checkpoints or [], key)
-        if report["intact"] or repair_from is None:
-            return _report(report)
-        repaired = repair(session, repair_from, data, nats)
-        after = _audit_files(data, nats, checkpoints or [], key)
+            report = _audit_files(data, nats, checkpoints or [], key)
+            if report["intact"] or repair_from is None:
+                return _report(report)
+            repaired = repair(session, repair_from, data, nats)
+            after = _audit_files(data, nats, checkpoints or [], key)
     except LedgerError as error:
         _exit_unable(session, error)
     earlier, now = _report(report), _report(after)
