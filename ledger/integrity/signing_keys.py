@@ -18,6 +18,7 @@ from hashlib import sha256
 from pathlib import Path
 
 import orjson
+import structlog
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
@@ -26,6 +27,8 @@ from kledger.contract.errors import InvalidPayload, UnsafeKeyFile
 from ledger.broker.server_config import write_private
 from ledger.event import JsonObject
 from ledger.runtime.synced import append_lines, sync
+
+log = structlog.get_logger(__name__)
 
 _SUCCESSION = b"kledger key succession 1\n"
 
@@ -92,6 +95,13 @@ class SigningKeys:
         directory.mkdir(parents=True, exist_ok=True)
         _private_to_owner(directory, 0o700)
         if not keys._file.exists():
+            if earlier := public_keys(directory):
+                log.warning(
+                    "the signing key is gone, and a new one is made: what the earlier ones signed stays valid, and no "
+                    "succession leads from them to it",
+                    file=str(keys._file),
+                    earlier=sorted(earlier),
+                )
             write_private(keys._file, _pem(_publish(directory, Ed25519PrivateKey.generate())))
         if keys.current().id not in public_keys(directory):
             _publish(directory, keys._key())

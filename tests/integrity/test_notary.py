@@ -13,6 +13,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
+from structlog.testing import capture_logs
 
 from kledger.contract.errors import ChainContradicted, InvalidPayload, LogGap, NotCertified, UnsafeKeyFile
 from ledger.integrity.chain import Chain, leaf_hash
@@ -308,6 +309,20 @@ def test_the_public_key_of_the_one_in_use_is_written_again_where_its_file_is_los
         file.write_bytes(left)
     assert SigningKeys.open(tmp_path).current() == key
     assert public_keys(tmp_path) == {key.id: key}
+
+
+def test_a_signing_key_that_is_gone_is_told_before_another_takes_its_place(tmp_path: Path) -> None:
+    with capture_logs() as first:
+        before = SigningKeys.open(tmp_path).current()
+        SigningKeys.open(tmp_path)
+    assert first == []
+    (tmp_path / "signing.pem").unlink()
+    with capture_logs() as logged:
+        after = SigningKeys.open(tmp_path).current()
+    assert after.id != before.id
+    (line,) = logged
+    assert (line["log_level"], line["file"], line["earlier"]) == ("warning", str(tmp_path / "signing.pem"), [before.id])
+    assert set(public_keys(tmp_path)) == {before.id, after.id}
 
 
 def test_a_line_of_a_replacement_that_a_kill_has_cut_takes_no_other_with_it(tmp_path: Path) -> None:
