@@ -11,7 +11,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import NamedTuple
 
+import structlog
+
 from ledger.broker.server_config import write_private
+
+log = structlog.get_logger(__name__)
 
 _FILE = "vault-records"
 _MOST_DIGITS = 20
@@ -35,8 +39,10 @@ def known_records(keys: Path) -> Known:
 
 
 def found_records(keys: Path, found: int) -> Known:
-    """What is known once so many were found at a start."""
-    records, lost = known_records(keys)
+    """What is known once so many were found at a start. A count that is there and cannot be read is logged."""
+    records, lost = known = known_records(keys)
+    if known == Known() and (keys / _FILE).exists():  # a count that was kept is never of none
+        log.warning("how many records the vault had is not known: none of them is missed", file=str(keys / _FILE))
     return Known(found, lost + max(0, records - found))
 
 

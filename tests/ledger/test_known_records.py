@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from structlog.testing import capture_logs
 
 from ledger.privacy.known_records import Known, brought_back, found_records, keep_known, known_records
 
@@ -35,8 +36,19 @@ def test_a_count_of_an_earlier_version_is_read(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("holds", [b"", b"\0\0", b"many", b"1 2 3", b"9" * 5000, b"-1", b"7 x"])
-def test_a_count_that_cannot_be_read_is_none(tmp_path: Path, holds: bytes) -> None:
-    (tmp_path / "vault-records").write_bytes(holds)
+def test_a_count_that_cannot_be_read_is_none_and_a_start_says_so(tmp_path: Path, holds: bytes) -> None:
+    file = tmp_path / "vault-records"
+    file.write_bytes(holds)
     assert known_records(tmp_path) == Known()
-    assert started(tmp_path, 5) == 0
-    assert started(tmp_path, 4) == 1
+    with capture_logs() as logged:
+        assert started(tmp_path, 5) == 0
+    assert [(line["log_level"], line["file"]) for line in logged] == [("warning", str(file))]
+    with capture_logs() as logged:
+        assert started(tmp_path, 4) == 1
+    assert logged == [], "it was counted anew"
+
+
+def test_a_start_without_a_count_says_nothing_of_it(tmp_path: Path) -> None:
+    with capture_logs() as logged:
+        assert started(tmp_path, 0) == started(tmp_path, 3) == started(tmp_path, 3) == 0
+    assert logged == []
