@@ -78,10 +78,10 @@ CREATE VIEW duplicates AS
     SELECT org, list(id ORDER BY created_position) AS ids, count(*) AS items, list(DISTINCT owner) AS owners,
         arg_min(task, created_position) AS task, arg_min(content, created_position) AS content,
         min(created_at) AS first_created_at, max(created_at) AS last_created_at
-    FROM knowledge WHERE status = 'active'
+    FROM knowledge WHERE status = 'active' AND NOT erased
     GROUP BY org, lower(trim(regexp_replace(content, '\\s+', ' ', 'g'))) HAVING count(*) > 1;
 COMMENT ON VIEW duplicates IS
-    'Active items whose content is the same but for case and white space; slim finds those that say the same';
+    'Active items of the same content, but for case and space and without erased ones; slim finds what says the same';
 COMMENT ON COLUMN duplicates.ids IS 'Oldest first';
 """
     + memory_health.TABLES

@@ -12,7 +12,7 @@ import pytest
 from kledger import LedgerClient
 from kledger.contract.errors import IllegalQuery
 from projections.analysts.quack import load_extensions
-from tests.journeys.running_node import RunningNode, running, until
+from tests.journeys.running_node import RunningNode, result_of, running, until
 
 
 @pytest.fixture(scope="module")
@@ -116,6 +116,18 @@ def test_duplicates_are_told_whatever_their_case_and_spaces(node: RunningNode, s
         ledger.acting_as(agent="scribe").revise("twin", content="USE the ticket's\nnumber and a  word.")
         (found,) = rows(ledger, "SELECT ids, items FROM duplicates", ledger.written)
         assert found == [["branch", "twin"], 2]
+
+
+def test_items_that_were_erased_are_no_duplicates_of_each_other(node: RunningNode, story: dict[str, object]) -> None:
+    with node.client() as ledger:
+        ann = ledger.acting_as(user="ann")
+        for name, content in (("fern", "Water it."), ("rose", "Prune it."), ("marked", "[erased]")):
+            ann.save(name, content, ["tool"], id=name)
+        for name in ("words-1", "words-2"):
+            ledger.acting_as(agent="scribe").save(name, "[erased]", ["tool"], id=name)
+        assert result_of(ledger, "forget", subject="user:ann")
+        found = rows(ledger, "SELECT ids FROM duplicates WHERE content = '[erased]'", ledger.written)
+        assert found == [[["words-1", "words-2"]]], "only those that somebody wrote so"
 
 
 def test_a_client_sees_tables_views_and_their_comments(

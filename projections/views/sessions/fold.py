@@ -32,7 +32,8 @@ CREATE TABLE session_events (
 );
 COMMENT ON TABLE session_events IS 'What became of sessions: opened, summarised, closed, removed; not what was said';
 COMMENT ON COLUMN session_events.status IS 'What the session is from then on: open, closed, removed; null: as before';
-COMMENT ON COLUMN session_events.cause IS 'Why it was closed (request, idle) or removed (request, expired)';
+COMMENT ON COLUMN session_events.cause IS
+    'Why it was closed (request, idle) or removed (request; expired: after its time, or with the words of its person)';
 COMMENT ON COLUMN session_events.messages IS 'Messages of the session; of a summary: those that it stands for';
 COMMENT ON COLUMN session_events.level IS '2: a segment was summed up. 3: all up to last_message, in one overview';
 COMMENT ON COLUMN session_events.cost_usd IS 'As its owner states it; null where no price is known';
