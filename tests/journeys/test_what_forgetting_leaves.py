@@ -76,6 +76,13 @@ def does_everything(op: LedgerClient) -> None:
     again = {"task": "p", "content": "the rose is pruned in march by hand", "types": ["tool"]}
     held = them.save_many([again])["results"][0]
     them.drop_statement(held["held"]["id"], reason="it is dead")
+    them.documents.ingest("plan", text="# Beds\n\nThe beds are dug in April.\n", scopes=[PERSON])
+    them.remember("Likes tea.", kind="preference")
+    shared = bob.remember("Bob likes coffee.", kind="preference", scopes=["user:bob", PERSON])
+    bob.share(shared["id"], acl)
+    them.session("s-1").append([{"role": "user", "content": "How deep?"}])
+    op.appoint_coordinator("garden", PERSON)
+    them.assign_roles("garden", "user:bob", ["tester"])
     caught_up(op)
 
 
