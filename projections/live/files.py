@@ -26,6 +26,11 @@ def live_file(directory: Path) -> Path | None:
     return directory / name if _NAME.fullmatch(name) and (directory / name).is_file() else None
 
 
+def has_served(directory: Path) -> bool:
+    """Whether a live file was ever named, or stands there: one that is not found now is missed."""
+    return (directory / "current").exists() or any(_NAME.fullmatch(file.name) for file in directory.glob("view-*"))
+
+
 def next_file(directory: Path) -> Path:
     """A file name that was not used before."""
     directory.mkdir(parents=True, exist_ok=True)

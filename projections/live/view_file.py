@@ -23,6 +23,7 @@ from projections.live.files import (
     discard,
     discard_others,
     discard_spilled,
+    has_served,
     live_file,
     next_file,
     point_to,
@@ -57,11 +58,12 @@ class LiveFiles:
         self._quack_port = quack_port
         self._admits = admits
 
-    def open_live(self) -> Instance:
+    def open_live(self, *, expected: bool = True) -> Instance:
         """Open the live file, or a new one when there is none that this version can use.
 
         A file that is damaged, of another schema version or of another retention is discarded: the views are folded
-        again from the log.
+        again from the log. So they are where the file that was served is not found, which is logged where one is
+        `expected`.
         """
         path = live_file(self.directory)
         if path is not None:
@@ -79,6 +81,8 @@ class LiveFiles:
             else:
                 discard_others(self.directory, path)
                 return instance
+        elif expected and has_served(self.directory):
+            log.warning("the views are made anew from the log", why="the file that was served is gone, or not named")
         path = next_file(self.directory)
         instance = self.open(path)
         point_to(path)

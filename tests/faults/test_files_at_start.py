@@ -119,6 +119,23 @@ def test_a_file_of_another_version_is_no_error_and_a_damaged_one_is(damage: str,
         assert (line["log_level"], line["file"]) == ("error", str(the_file(views).with_name("view-000001.duckdb")))
 
 
+@pytest.mark.parametrize(
+    "damage", ["the file is gone", "the pointer is gone", "the pointer is empty", "the pointer is no text"]
+)
+def test_a_file_that_is_missed_is_told(damage: str, kept: Path, tmp_path: Path) -> None:
+    views = tmp_path / "views"
+    with capture_logs() as first, opened(views):
+        assert first == [], "a first start misses nothing"
+    shutil.rmtree(views)
+    shutil.copytree(kept / "views", views)
+    DAMAGES[damage](views)
+    with capture_logs() as logged, opened(views):
+        pass
+    (line,) = logged
+    assert (line["log_level"], line["event"]) == ("warning", "the views are made anew from the log")
+    assert line["why"] == "the file that was served is gone, or not named"
+
+
 def test_a_file_that_keeps_recalls_for_another_time_is_no_error(kept: Path, tmp_path: Path) -> None:
     views = tmp_path / "views"
     shutil.copytree(kept / "views", views)
@@ -151,7 +168,8 @@ def test_a_node_answers_as_before_from_a_view_that_it_made_anew(damage: str, kep
     if damage == "the directory is gone":
         shutil.rmtree(data / "vectors")
     with running(data) as node, node.client() as ledger:
-        assert "the views are made anew from the log" in node.said() or damage == "the directory is gone"
+        assert ("the views are made anew from the log" in node.said()) == (damage != "the directory is gone")
+        assert "the views are folded from the start of the log" in node.said()
         assert ("the vectors are made from the log" in node.said()) == (damage == "the directory is gone")
         assert caught_up(ledger)["stream"]["head"] == COUNT
         assert_found(ledger, [0, 150, COUNT - 1])

@@ -31,6 +31,8 @@ async def opened_as_decided(files: LiveFiles, ledger: Ledger, parked: ParkedEven
     """The live view, and whether it is rebuilt because decisions changed since it was folded."""
     instance = await asyncio.to_thread(files.open_live)
     try:
+        if not instance.position and (head := (await ledger.head()).position):
+            log.info("the views are folded from the start of the log", events=head)
         positions = await disagreement(ledger, *held_apart(instance.con), parked.parked)
     except LedgerError as error:  # a truncated log is reported again when it is folded
         log.warning("the view cannot be compared with what is parked", error=error.message)
@@ -41,4 +43,4 @@ async def opened_as_decided(files: LiveFiles, ledger: Ledger, parked: ParkedEven
     instance.close()
     if instance.path is not None:
         discard(instance.path)
-    return await asyncio.to_thread(files.open_live), True
+    return await asyncio.to_thread(files.open_live, expected=False), True
