@@ -32,8 +32,14 @@ class NodeStatus:
     readiness: Readiness = field(default_factory=Readiness)
 
     async def health(self) -> Health:
-        """Whether the node is healthy and ready, with the reasons where it is not."""
-        return self.readiness.of(await self.now(), () if self.rebuilds.feed.comes else ("vectors",))
+        """Whether the node is healthy and ready, with the reasons where it is not.
+
+        Whoever reaches the node may ask for it: files are named as they stand in the data directory, wherever that is.
+        """
+        status, data = await self.now(), self.rebuilds.integrity.data
+        for place in (data, data.resolve()):
+            status["reasons"] = [str(each).replace(f"{place}/", "") for each in status["reasons"]]
+        return self.readiness.of(status, () if self.rebuilds.feed.comes else ("vectors",))
 
     async def now(self) -> JsonObject:
         """Stream head, each view's position and lag, refused events, versions, and health with its reasons."""

@@ -182,6 +182,22 @@ def test_an_audit_that_cannot_read_what_was_signed_does_not_call_the_log_changed
     assert str(unread) in told["error"]["message"]
 
 
+@pytest.mark.parametrize("file", ["chain/checkpoints.jsonl", "chain/leaves.bin"])
+def test_health_names_a_file_of_the_chain_and_not_where_the_node_keeps_it(file: str, tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    (data / "chain").mkdir(parents=True)
+    if file == "chain/leaves.bin":
+        (data / file).mkdir()
+    else:
+        (data / file).write_text("no checkpoint\n")
+    with running(data, "--quack", "off") as node, node.client() as ledger:
+        ledger.save("t", "c", ["tool"])
+        until(lambda: "nothing is signed" in str(ledger.health()), "health says that nothing is signed")
+        told = str(ledger.health())
+    assert file in told
+    assert str(tmp_path) not in told
+
+
 def test_a_node_that_was_killed_signs_on_and_proves_what_came_before_and_after(stopped: Path, tmp_path: Path) -> None:
     data = tmp_path / "data"
     shutil.copytree(stopped / "data", data)
