@@ -15,7 +15,7 @@ from kledger.contract.errors import BackupDamaged, BackupMismatch
 from ledger.archive.event_file import BackupEvent, file_digest, read_segment
 from ledger.backup.keys import kept_keys
 from ledger.backup.manifest import Manifest, Segment, load
-from ledger.backup.place import Place, Where, place_of
+from ledger.backup.place import KEYS, Place, Where, place_of
 from ledger.backup.sessions import check_sessions
 from ledger.backup.witnesses import extend_past
 from ledger.backup.writing import damaged
@@ -72,7 +72,7 @@ def check_backup(where: Where, progress: Progress = silent, *, key: VerifyingKey
         problems.append("the manifest's chain is not the one that its files make")
     there = place.sizes()
     gone = (name for name in manifest.beside if name not in there)
-    problems += [f"{name} is missing: what persons said cannot be read without it" for name in gone]
+    problems += [f"{name} is missing: {_needed_for(name)} cannot be read without it" for name in gone]
     for check in (kept_keys, check_sessions):
         try:
             check(place)
@@ -88,6 +88,11 @@ def check_backup(where: Where, progress: Progress = silent, *, key: VerifyingKey
         problems,
         round(time.monotonic() - started, 3),
     )
+
+
+def _needed_for(name: str) -> str:
+    """What cannot be read without a file beside the events."""
+    return "what persons said" if name == KEYS else "the words of sessions"
 
 
 def intact(where: Where, progress: Progress = silent, *, key: VerifyingKey | None = None) -> Manifest:

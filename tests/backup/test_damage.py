@@ -16,7 +16,7 @@ from kledger.contract.errors import BackupDamaged, InvalidPayload
 from ledger.backup.checking import check_backup, intact
 from ledger.backup.keys import write_keys
 from ledger.backup.manifest import note_beside, writing_to
-from ledger.backup.place import BESIDE, LOCK
+from ledger.backup.place import BESIDE, KEYS, LOCK, SESSIONS
 from ledger.backup.sessions import keep_sessions
 from ledger.broker.access import KEY_SUBJECTS
 from ledger.sessions.in_memory import MemorySessionStream
@@ -112,6 +112,15 @@ def test_any_removed_swapped_or_repeated_file_is_found(whole: Path, data: st.Dat
             first.write_bytes(contents[1])
 
     assert is_found(whole, shuffle)
+
+
+@pytest.mark.parametrize(("file", "needed_for"), [(KEYS, "what persons said"), (SESSIONS, "the words of sessions")])
+def test_a_file_that_is_gone_is_told_with_what_it_was_for(
+    file: str, needed_for: str, whole: Path, tmp_path: Path
+) -> None:
+    shutil.copytree(whole, tmp_path / "b")
+    (tmp_path / "b" / file).unlink()
+    assert check_backup(tmp_path / "b").problems == [f"{file} is missing: {needed_for} cannot be read without it"]
 
 
 def test_what_is_no_file_is_found_and_not_waited_for(whole: Path) -> None:
