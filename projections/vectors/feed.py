@@ -22,7 +22,7 @@ from projections.vectors.canary import Canary
 from projections.vectors.changes import changes_after
 from projections.vectors.client import VectorClient
 from projections.vectors.errors import VectorProcessGone
-from projections.vectors.on_disk import applied_before, keep_within, mark_for_reset, mark_of, model_of
+from projections.vectors.on_disk import applied_before, carry_mark, keep_within, mark_for_reset, mark_of, model_of
 from projections.vectors.searches import Searches
 from projections.vectors.wire import Settings, Store
 
@@ -246,9 +246,8 @@ class VectorFeed:
 
     async def replace(self, client: VectorClient, settings: Settings, applied: int) -> None:
         """Switch to another process, which is at position `applied`, and close the old one. The caller holds `turn`."""
-        if (mark := mark_of(self._settings)).exists():
-            mark_for_reset(settings)
-            mark.unlink()
+        carry_mark(self._settings, settings)
+        mark_of(self._settings).unlink(missing_ok=True)
         old, self._settings = self._client, settings
         self.canary.damage = self.trouble = None
         self.searches.see_another(applied)

@@ -51,6 +51,12 @@ def mark_for_reset(settings: Settings) -> None:
     replace_file(mark, "")
 
 
+def carry_mark(settings: Settings, other: Settings) -> None:
+    """Mark other vectors for a reset as well, where these are: a start may find the others in their place."""
+    if mark_of(settings).exists():
+        mark_for_reset(other)
+
+
 def mark_of(settings: Settings) -> Path:
     """The file that marks the vectors for a reset."""
     return Path(settings.directory or ".") / "begin-anew"

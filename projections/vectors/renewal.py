@@ -18,6 +18,7 @@ from projections.vectors.client import VectorClient
 from projections.vectors.errors import EmbeddingFailed
 from projections.vectors.feed import CHANGES, VectorFeed
 from projections.vectors.generations import discard_others, next_directory, point_to
+from projections.vectors.on_disk import carry_mark
 
 
 async def renew(feed: VectorFeed, view: View, root: Path, erased: Sequence[str]) -> None:
@@ -42,6 +43,7 @@ async def renew(feed: VectorFeed, view: View, root: Path, erased: Sequence[str])
         async with feed.turn:  # the changes since then, while the old process gets no more
             applied = await _filled(client, feed, view, applied)
             await client.flush()
+            carry_mark(feed.settings, settings)  # before the pointer: a crash behind it would lose the mark
             point_to(root, directory)
             await feed.replace(client, settings, applied)
     except BaseException:

@@ -17,10 +17,11 @@ from ledger.store.in_memory import MemoryLedger
 from projections.engine.duckdb import open_view
 from projections.engine.view import Instance, View
 from projections.live.projector import Projector
-from projections.vectors import searches
+from projections.vectors import renewal, searches
 from projections.vectors.client import VectorClient
 from projections.vectors.errors import VectorProcessGone
 from projections.vectors.feed import VectorFeed
+from projections.vectors.generations import directory_in_use
 from projections.vectors.on_disk import mark_of
 from projections.vectors.soundness import sound
 from projections.vectors.store.port import SearchOptions
@@ -195,3 +196,26 @@ async def test_a_mark_to_begin_anew_is_of_the_vectors_in_use(fed: VectorFeed, tm
         assert mark_of(later).exists()
     await fed.begin_anew()
     assert not mark_of(later).exists()
+
+
+@pytest.mark.parametrize("step", ["point_to", "discard_others"])
+@pytest.mark.parametrize("done", [False, True])
+async def test_a_mark_to_begin_anew_outlives_a_renewal_that_is_cut_before_and_behind_each_step(
+    fed: VectorFeed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str, done: bool
+) -> None:
+    as_it_is: Callable[..., None] = getattr(renewal, step)
+
+    def cut(*about: Any) -> None:
+        if done:
+            as_it_is(*about)
+        raise ConnectionAbortedError
+
+    monkeypatch.setattr(renewal, step, cut)
+    root = tmp_path / "renewed"
+    feed = VectorFeed(fed._view, Settings(str(root)), "default")  # nothing runs it, and so nothing begins anew
+    await feed.start()
+    feed.will_begin_anew()
+    with pytest.raises(ConnectionAbortedError):
+        await renewal.renew(feed, feed._view, root, [])
+    await feed.close()
+    assert mark_of(Settings(str(directory_in_use(root)))).exists(), "for whoever starts after a crash"
