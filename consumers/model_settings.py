@@ -11,11 +11,11 @@ from __future__ import annotations
 from typing import Annotated, Final, Literal, NamedTuple, get_args
 
 from pydantic import AliasChoices, Field, SecretStr
-from pydantic_settings import BaseSettings, SettingsConfigDict
+from pydantic_settings import SettingsConfigDict
 
 from kledger.contract.errors import NotAvailable
 from kledger.contract.words import ModelTask
-from ledger.runtime.settings import HttpAddress, settings_of
+from ledger.runtime.settings import EnvironmentSettings, HttpAddress, settings_of
 
 TASKS: Final[tuple[ModelTask, ...]] = get_args(ModelTask)
 OWN_MODEL: Final[frozenset[ModelTask]] = frozenset({"intent", "rewrite", "hyde"})
@@ -34,7 +34,7 @@ class Price(NamedTuple):
     output: Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
 
-class ModelSettings(BaseSettings):
+class ModelSettings(EnvironmentSettings):
     """The settings in the environment; `timeout` is in seconds for each request, `budget_usd` for a day in UTC.
 
     `idempotent` declares that the endpoint bills an Idempotency-Key once, however often it is sent.
@@ -74,7 +74,7 @@ class ModelSettings(BaseSettings):
     """Calls at once, a node."""
     budget_usd: float | None = Field(default=None, ge=0)
     """Dollars a day, in UTC, all nodes together."""
-    prices: dict[str, Price] = {}
+    prices: dict[str, Price] = Field(default={})
     """Dollars for a million tokens by model: input, output."""
     idempotent: bool = False
     """The endpoint bills one Idempotency-Key once."""

@@ -7,12 +7,12 @@ endpoints need; KLEDGER_RERANK_KEY its key; KLEDGER_RERANK_DEADLINE how many sec
 from __future__ import annotations
 
 from pydantic import Field, SecretStr
-from pydantic_settings import BaseSettings, SettingsConfigDict
+from pydantic_settings import SettingsConfigDict
 
-from ledger.runtime.settings import HttpAddress, settings_of
+from ledger.runtime.settings import EnvironmentSettings, HttpAddress, settings_of
 
 
-class RerankSettings(BaseSettings):
+class RerankSettings(EnvironmentSettings):
     """The settings in the environment; without `url` there is no reranker."""
 
     model_config = SettingsConfigDict(env_prefix="KLEDGER_RERANK_", frozen=True, allow_inf_nan=False)

@@ -68,8 +68,8 @@ def settings_page() -> str:
     parts = [
         "# Settings\n",
         GENERATED,
-        "Every variable of the environment that the product reads. A value that does not fit stops the start; a name "
-        "that is nearly one of these is pointed out by the command.\n",
+        "Every variable of the environment that the product reads. A value that does not fit stops the start; a "
+        "blank one counts as none. A name that is nearly one of these is pointed out by the command.\n",
     ]
     for heading, kind, page in CLASSES:
         rows = list(_rows(kind))

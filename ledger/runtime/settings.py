@@ -8,13 +8,35 @@ from __future__ import annotations
 from typing import Annotated, TypeVar
 
 from pydantic import AfterValidator, ValidationError
-from pydantic_settings import BaseSettings, SettingsError
+from pydantic_settings import BaseSettings, EnvSettingsSource, PydanticBaseSettingsSource, SettingsError
 
 from kledger.contract.addresses import NO_ADDRESS, is_http_address
 from kledger.contract.errors import InvalidPayload
 from kledger.contract.faults import in_plain_words
 
-S = TypeVar("S", bound=BaseSettings)
+
+class EnvironmentSettings(BaseSettings):
+    """Settings of the environment alone. A blank variable is not set, and the blanks around a value are not of it.
+
+    A line such as `KLEDGER_LIMIT_RATE=` in a file of variables takes a value away; a file with the line ends of another
+    system leaves a mark behind every value, which no address and no key may have.
+    """
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],  # noqa: ARG003  # as pydantic calls it
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        **_others: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        assert isinstance(env_settings, EnvSettingsSource)  # as pydantic makes it
+        stated = {name: (value or "").strip() for name, value in env_settings.env_vars.items()}
+        env_settings.env_vars = {name: value for name, value in stated.items() if value}
+        return init_settings, env_settings
+
+
+S = TypeVar("S", bound=EnvironmentSettings)
 
 
 def settings_of(kind: type[S]) -> S:

@@ -7,15 +7,15 @@ and _EXTRACT.
 from __future__ import annotations
 
 from pydantic import Field
-from pydantic_settings import BaseSettings, SettingsConfigDict
+from pydantic_settings import SettingsConfigDict
 
-from ledger.runtime.settings import settings_of
+from ledger.runtime.settings import EnvironmentSettings, settings_of
 
 MOST_DAYS = 36_500
 """A hundred years, for whoever wants to keep them for good."""
 
 
-class SessionSettings(BaseSettings):
+class SessionSettings(EnvironmentSettings):
     """How sessions are cut to a model's window, and how long they are kept."""
 
     model_config = SettingsConfigDict(env_prefix="KLEDGER_SESSION_", frozen=True, allow_inf_nan=False)

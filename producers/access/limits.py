@@ -7,16 +7,16 @@ import time
 from collections.abc import Callable
 
 from pydantic import Field
-from pydantic_settings import BaseSettings, SettingsConfigDict
+from pydantic_settings import SettingsConfigDict
 
 from kledger.contract.errors import RateLimited
-from ledger.runtime.settings import settings_of
+from ledger.runtime.settings import EnvironmentSettings, settings_of
 
 RATE_OF_A_TOKEN = 300.0
 _REMEMBERED = 10_000  # most principals with a bucket; a full bucket need not be kept
 
 
-class Limits(BaseSettings):
+class Limits(EnvironmentSettings):
     """Limits of one request and one principal."""
 
     model_config = SettingsConfigDict(env_prefix="KLEDGER_LIMIT_", frozen=True, allow_inf_nan=False)

@@ -17,16 +17,16 @@ from functools import cache
 from pathlib import Path
 
 from pydantic import Field
-from pydantic_settings import BaseSettings, SettingsConfigDict
+from pydantic_settings import SettingsConfigDict
 
-from ledger.runtime.settings import settings_of
+from ledger.runtime.settings import EnvironmentSettings, settings_of
 
 MIB = 2**20
 _EVERY_SECONDS = 0.03
 _STATM = Path("/proc/self/statm")
 
 
-class AnalystLimits(BaseSettings):
+class AnalystLimits(EnvironmentSettings):
     """Resource limits of analysts' statements."""
 
     model_config = SettingsConfigDict(env_prefix="KLEDGER_LIMIT_ANALYST_", frozen=True, allow_inf_nan=False)

@@ -8,13 +8,13 @@ n-grams, which match words and similar spellings, not paraphrases.
 from __future__ import annotations
 
 from pydantic import AliasChoices, Field, SecretStr
-from pydantic_settings import BaseSettings, SettingsConfigDict
+from pydantic_settings import SettingsConfigDict
 
-from ledger.runtime.settings import HttpAddress, settings_of
+from ledger.runtime.settings import EnvironmentSettings, HttpAddress, settings_of
 from projections.vectors.wire import EmbeddingModel
 
 
-class _Environment(BaseSettings):
+class _Environment(EnvironmentSettings):
     model_config = SettingsConfigDict(env_prefix="KLEDGER_EMBEDDING_", allow_inf_nan=False)
 
     model: str = ""
