@@ -32,7 +32,7 @@ log = structlog.get_logger(__name__)
 
 
 def run(settings: NodeSettings) -> int:
-    """Run a node until SIGTERM or SIGINT; 0 after a clean stop, also amid its start, 1 when it could not start."""
+    """Run a node until a signal stops it; 0 after a clean stop, also amid its start, 1 when it could not start."""
     settings = replace(settings, data=settings.data.resolve())  # what it says of its files holds in every folder
     if settings.log_level is not None:
         os.environ[VARIABLE] = settings.log_level  # inherited by the processes that the node starts

@@ -271,7 +271,8 @@ async def _main(output: BinaryIO) -> None:
 
 
 if __name__ == "__main__":
-    for kind in (signal.SIGINT, signal.SIGTERM):  # on Ctrl-C or a service's stop, the parent decides when to end
+    # On Ctrl-C, a service's stop or the end of a terminal, the parent decides when to end.
+    for kind in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(kind, signal.SIG_IGN)
     frames = report_stream()
     log_to_stderr_late()

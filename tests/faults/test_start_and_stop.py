@@ -7,6 +7,8 @@ import json
 import os
 import signal
 import socket
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -129,7 +131,7 @@ def test_a_node_ends_well_though_its_broker_has_just_been_killed(tmp_path: Path)
         assert "Traceback" not in node.said()
 
 
-@pytest.mark.parametrize("kind", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("kind", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 @pytest.mark.parametrize("amid", ["broker_ready", "view", "vectors"])
 def test_a_node_that_is_stopped_while_it_starts_says_so_at_once_and_is_never_ready(
     tmp_path: Path, kind: signal.Signals, amid: str
@@ -161,6 +163,26 @@ def test_a_node_that_is_stopped_while_it_starts_says_so_at_once_and_is_never_rea
     with running(data) as node, node.client() as ledger:
         ledger.save("Close the shutters", "At dusk.", ["plan"], scopes=["public"])
         caught_up(ledger)
+
+
+def test_the_end_of_its_terminal_stops_a_node_as_a_service_manager_does(tmp_path: Path) -> None:
+    with running(tmp_path / "data") as node:
+        vectors = node.children("projections.vectors.process")
+        for pid in (node.process.pid, *vectors):  # the whole group of the terminal gets it
+            os.kill(pid, signal.SIGHUP)
+        assert node.process.wait(STOPS_WITHIN) == 0, node.said()
+        assert '"event": "stopped"' in node.said()
+        assert "the vector process" not in node.said()  # it ended when it was told to
+
+
+@pytest.mark.parametrize("outlives", [True, False])
+def test_a_node_that_is_started_to_outlive_its_terminal_does(outlives: bool) -> None:
+    program = (
+        f"import signal; signal.signal(signal.SIGHUP, signal.{'SIG_IGN' if outlives else 'SIG_DFL'}); "
+        "from producers.node.start.stopped import SIGNALS; print(signal.SIGHUP in SIGNALS)"
+    )
+    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert ran.stdout.strip() == str(not outlives)
 
 
 def test_a_stop_amid_an_import_answers_what_is_under_way_and_loses_nothing(tmp_path: Path) -> None:

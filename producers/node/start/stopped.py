@@ -10,7 +10,9 @@ from typing import Any, TypeVar
 
 T = TypeVar("T")
 
-SIGNALS = (signal.SIGTERM, signal.SIGINT)
+_IN_A_TERMINAL = () if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN else (signal.SIGHUP,)  # ignored: nohup
+SIGNALS = (signal.SIGTERM, signal.SIGINT, *_IN_A_TERMINAL)
+"""What stops a node: a service manager, Ctrl-C, and the end of its terminal unless it was started to outlive that."""
 _LOOK_SECONDS = 0.02
 
 
