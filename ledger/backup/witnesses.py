@@ -5,14 +5,15 @@ The latest one is enough: its chain head and root cover every event before it.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 from kledger.contract.errors import BackupMismatch, InvalidPayload
 from ledger.event import JsonObject
 from ledger.integrity.chain import Chain
-from ledger.integrity.checkpoints import SignedCheckpoint, read_checkpoints
+from ledger.integrity.checkpoints import SignedCheckpoint, from_the_last
 from ledger.integrity.notary_start import NotaryFiles
 from ledger.integrity.signing_keys import VerifyingKey, public_keys
 
@@ -47,26 +48,23 @@ class Witness:
 
 @dataclass(frozen=True, slots=True)
 class SignedLog:
-    """A node's signed checkpoints and public keys, from outside the broker."""
+    """A node's signed checkpoints and public keys, from outside the broker; none where it never signed."""
 
-    checkpoints: Sequence[SignedCheckpoint] = ()
-    keys: Mapping[str, VerifyingKey] = field(default_factory=dict)
+    checkpoints: Path
+    keys: Mapping[str, VerifyingKey]
 
     @classmethod
     def of_node(cls, data: Path) -> SignedLog:
-        """The checkpoints of the node in a data directory; empty where it never signed."""
+        """Those of the node in a data directory."""
         files = NotaryFiles.of(data)
-        try:
-            checkpoints = read_checkpoints(files.checkpoints)
-        except OSError:
-            checkpoints = []
-        return cls(sorted(checkpoints, key=lambda one: one.position), public_keys(files.keys))
+        return cls(files.checkpoints, public_keys(files.keys))
 
     def latest(self, up_to: int | None = None) -> Witness | None:
         """The last checkpoint with a valid signature, at or before a position if one is given."""
-        for one in reversed(self.checkpoints):
-            if (up_to is None or one.position <= up_to) and one.signed_by(self.keys):
-                return Witness(one, self.keys[one.key_id])
+        with contextlib.suppress(OSError):
+            for one in from_the_last(self.checkpoints):
+                if (up_to is None or one.position <= up_to) and one.signed_by(self.keys):
+                    return Witness(one, self.keys[one.key_id])
         return None
 
 

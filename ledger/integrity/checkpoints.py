@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import base64
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -24,6 +24,7 @@ from ledger.runtime.synced import append_lines
 
 _PURPOSE = b"kledger checkpoint 1\n"
 _TAIL_BYTES = 4096  # a line has about 400
+_BLOCK_BYTES = _LONGEST_LINE = 1 << 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,22 +121,26 @@ def last_checkpoint(path: Path) -> SignedCheckpoint | None:
     return SignedCheckpoint.from_json(_json(lines[-1])) if lines else None
 
 
-def last_checkpoints(path: Path, most: int) -> list[SignedCheckpoint]:
-    """The last checkpoints of a file that can be read, the latest first; none where there is no file."""
-    try:
-        with path.open("rb") as file:
-            size = file.seek(0, os.SEEK_END)
-            file.seek(max(0, size - most * _TAIL_BYTES))
-            lines = file.read().splitlines()
-    except FileNotFoundError:
-        return []
-    found: list[SignedCheckpoint] = []
-    for line in reversed(lines):
-        with suppress(ValueError):  # the first of them may be cut, and the last still be under way
-            found.append(SignedCheckpoint.from_json(_json(line)))
-        if len(found) == most:
-            break
-    return found
+def from_the_last(path: Path) -> Iterator[SignedCheckpoint]:
+    """The checkpoints of a file that can be read, the last line first; none where there is no file.
+
+    No more of the file is read than is asked for: it grows as long as its node lives. Raises OSError.
+    """
+    with suppress(FileNotFoundError), path.open("rb") as file:
+        start, cut = file.seek(0, os.SEEK_END), b""
+        while start:
+            start, end = max(0, start - _BLOCK_BYTES), start
+            file.seek(start)
+            first, *lines = (file.read(end - start) + cut).split(b"\n")
+            for line in reversed(lines):
+                yield from _readable(line)
+            cut = first if len(first) < _LONGEST_LINE else b""  # so long a line is no checkpoint
+        yield from _readable(cut)
+
+
+def _readable(line: bytes) -> Iterator[SignedCheckpoint]:
+    with suppress(ValueError):  # the last may still be under way
+        yield SignedCheckpoint.from_json(_json(line))
 
 
 def read_checkpoints(

@@ -9,6 +9,7 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import islice
 from pathlib import Path
 
 import orjson
@@ -22,7 +23,7 @@ from ledger.integrity.audit_evidence import gather
 from ledger.integrity.certificate import RETENTION, make_certificate
 from ledger.integrity.chain_start import Beginning, begin, beginning, doubt
 from ledger.integrity.checkpoint_hook import CheckpointHook
-from ledger.integrity.checkpoints import last_checkpoints
+from ledger.integrity.checkpoints import from_the_last
 from ledger.integrity.found import Found, Part, found, found_by_audit, is_intact, remember
 from ledger.integrity.notary import Notary
 from ledger.integrity.notary_start import NotaryFiles
@@ -176,7 +177,7 @@ class Integrity:
             with contextlib.suppress(OSError, orjson.JSONDecodeError, KeyError, TypeError):
                 document = orjson.loads(file.read_bytes())
                 certificates.append({"file": file.name, **{name: document[name] for name in _TOLD}})
-        checkpoints = [each.to_json() for each in last_checkpoints(self.notary.files.checkpoints, most)]
+        checkpoints = [each.to_json() for each in islice(from_the_last(self.notary.files.checkpoints), most)]
         return {"checkpoints": checkpoints, "certificates": certificates}
 
     async def _event_at(self, position: int) -> StoredEvent:

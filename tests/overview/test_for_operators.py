@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import islice
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,7 @@ import pytest
 from kledger.contract.errors import Forbidden
 from ledger.event import utc_now
 from ledger.integrity.chain import Chain
-from ledger.integrity.checkpoints import append_checkpoints, last_checkpoints, sign
+from ledger.integrity.checkpoints import append_checkpoints, from_the_last, sign
 from ledger.integrity.signing_keys import SigningKeys
 from producers.access.principal import Principal
 from producers.node.jobs import Jobs
@@ -60,10 +61,10 @@ async def test_a_node_knows_its_jobs_newest_first() -> None:
 
 def test_the_last_checkpoints_come_latest_first_and_what_is_no_checkpoint_is_left_out(tmp_path: Path) -> None:
     file, keys, chain = tmp_path / "checkpoints.jsonl", SigningKeys.open(tmp_path / "keys"), Chain.empty()
-    assert last_checkpoints(file, 3) == []
+    assert list(islice(from_the_last(file), 3)) == []
     signed = [sign(chain, keys, utc_now()) for _ in range(5)]
     append_checkpoints(file, signed)
     with file.open("ab") as out:
         out.write(b'{"position": 6')
-    assert last_checkpoints(file, 3) == signed[:1:-1]
-    assert last_checkpoints(file, 20) == signed[::-1]
+    assert list(islice(from_the_last(file), 3)) == signed[:1:-1]
+    assert list(from_the_last(file)) == signed[::-1]
