@@ -51,6 +51,7 @@ class Manifest:
     """A backup up to `chain.position`; `signed` is the last signed checkpoint of its events, if any.
 
     `beside` names the files that have to stand beside the events: the keys of persons and the words of sessions.
+    `tokens` is whether the node asked for tokens, of which none is in a backup.
     """
 
     created: str
@@ -59,6 +60,7 @@ class Manifest:
     segments: tuple[Segment, ...] = ()
     signed: Witness | None = None
     beside: tuple[str, ...] = ()
+    tokens: bool = False
 
     @property
     def position(self) -> int:
@@ -75,6 +77,10 @@ class Manifest:
     def with_beside(self, *names: str) -> Manifest:
         """The manifest that names these files beside the events, too."""
         return replace(self, updated=_now(), beside=tuple(sorted({*self.beside, *names})))
+
+    def with_tokens(self, tokens: bool) -> Manifest:
+        """The manifest that says whether the node asks for tokens."""
+        return replace(self, updated=_now(), tokens=tokens)
 
     def with_signed(self, signed: Witness) -> Manifest:
         """The manifest with a later signed checkpoint."""
@@ -209,6 +215,7 @@ def _to_json(manifest: Manifest) -> JsonObject:
         "root": manifest.chain.root().hex(),
         "signed": manifest.signed.to_json() if manifest.signed else None,
         "beside": list(manifest.beside),
+        "tokens": manifest.tokens,
         "segments": [
             {
                 "file": one.file,
@@ -245,7 +252,8 @@ def _from_json(content: JsonObject) -> Manifest:
     beside = content.get("beside", [])  # manifests of before have none
     if not isinstance(beside, list) or not set(beside) <= set(BESIDE):
         raise ValueError("it names other files beside the events than there are")
-    return Manifest(content["created"], content["updated"], chain, segments, signed, tuple(beside))
+    tokens = bool(content.get("tokens"))
+    return Manifest(content["created"], content["updated"], chain, segments, signed, tuple(beside), tokens)
 
 
 def _size(stated: object) -> int:

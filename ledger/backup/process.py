@@ -17,6 +17,7 @@ from ledger.broker.connection import BrokerConnection
 from ledger.broker.subprocess_job import access_read, access_told, in_own_process, run_child
 from ledger.event import JsonObject
 from ledger.progress import Progress
+from ledger.runtime.data_directory import TOKENS
 from ledger.store.jetstream import JetStreamLedger
 
 
@@ -44,7 +45,8 @@ async def _back_up(order: JsonObject, progress: Progress) -> JsonObject:
         data = Path(order["data"])
         signed, archived = SignedLog.of_node(data), Archived.of_node(data)
         place = stack.enter_context(opened(order["into"]))
-        done = await back_up(ledger, place, progress, signed=signed, archived=archived, keep_keys=keys)
+        tokens = (data / TOKENS).exists()
+        done = await back_up(ledger, place, progress, signed=signed, archived=archived, keep_keys=keys, tokens=tokens)
         return asdict(done)
 
 

@@ -181,10 +181,9 @@ async def _write_merged(
                 async for events in batches:
                     writer.add(events)
                     progress(writer.position, last, 0.0)
-        written = writer.close()
+        written = writer.close().with_tokens(manifest.tokens)
         signed = witness or manifest.signed
-        if signed is not None:
-            save(into, written.with_signed(signed))
+        save(into, written if signed is None else written.with_signed(signed))
 
 
 async def _keep_beside(access: BrokerAccess, into: Path) -> None:

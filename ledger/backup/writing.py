@@ -57,13 +57,15 @@ async def back_up(
     archived: Archived | None = None,
     segment_events: int = SEGMENT_EVENTS,
     keep_keys: KeepKeys | None = None,
+    tokens: bool | None = None,
 ) -> BackedUp:
     """Update the backup in a place to the current head of the log, with the files of the node's archive if it has one.
 
     `keep_keys` is called before any event is added, and no event behind the head of before is: so the keys in a backup
-    are at least as new as its events, wherever a run is cut. The events must match the `signed` checkpoints; the last
-    one is stored in the manifest. Raises BackupMismatch (a backup of another stream, or no backup), BackupDamaged,
-    InvalidPayload, ServiceFailed (it cannot be written: no space), ObjectStoreFailed, LogGap, BrokerUnavailable.
+    are at least as new as its events, wherever a run is cut. `tokens` is whether the node asks for tokens. The events
+    must match the `signed` checkpoints; the last one is stored in the manifest. Raises BackupMismatch (a backup of
+    another stream, or no backup), BackupDamaged, InvalidPayload, ServiceFailed (it cannot be written: no space),
+    ObjectStoreFailed, LogGap, BrokerUnavailable.
     """
     started, place = time.monotonic(), place_of(where)
     with writing_to(place) as manifest:
@@ -74,6 +76,9 @@ async def back_up(
         try:
             if head >= manifest.position:  # else the reading tells that the log was cut
                 await _check_is_of_log(ledger, place, manifest)
+                if tokens is not None and manifest.tokens is not tokens:
+                    manifest = manifest.with_tokens(tokens)
+                    save(place, manifest)
             if keep_keys is not None and head > manifest.position:
                 await keep_keys(place)
                 manifest = manifest.with_beside(KEYS)

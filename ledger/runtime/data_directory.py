@@ -18,7 +18,9 @@ log = structlog.get_logger(__name__)
 _OURS = ("archive", "broker", "certificates", "chain", "keys", "receipts", "snapshots", "vectors", "views")
 # If other users could read it, they may have copied it: then the start is refused (ledger/integrity/signing_keys.py).
 _SIGNING_KEY = "signing.pem"
-_OUR_FILES = ("node.lock", "tokens.json", "tokens.json.lock")
+TOKENS = "tokens.json"
+"""A node that has this file asks for tokens, also where there is none in it."""
+_OUR_FILES = ("node.lock", TOKENS, f"{TOKENS}.lock")
 
 
 def prepare_data_directory(data: Path) -> None:

@@ -1,7 +1,8 @@
 """Token book of a running node: validates tokens against a file that may change at any time.
 
-The file is checked before every answer (one stat), so that creation and revocation take effect at once. Once tokens
-are required, they stay required until the node stops: a lost or damaged file opens nothing.
+The file is checked before every answer (one stat), so that creation and revocation take effect at once. A token is
+required where there is such a file, also one without tokens, as a restore makes it. Once required, tokens stay so until
+the node stops: a lost or damaged file opens nothing.
 """
 
 from __future__ import annotations
@@ -117,12 +118,12 @@ class TokenBook:
                 log.error("the tokens changed and cannot be read; those known before still count", error=error.message)
 
     def _set(self, records: list[TokenRecord]) -> None:
+        self._required = self._required or self._seen != _ABSENT
         if not records and self._records:
             log.error("there are no tokens any more; requests still need one", file=str(self._path))
         elif not records and self._required:
             log.warning("there are no tokens yet, and requests need one: kledger token create", file=str(self._path))
         self._records = {record.sha256: record for record in records}
-        self._required = self._required or bool(records)
 
 
 NO_TOKENS = TokenBook(None)

@@ -27,11 +27,12 @@ from kledger.contract.errors import IllegalState, InvalidPayload, NodeMisconfigu
 from kledger.contract.resource import in_capitals, moment_of
 from kledger.contract.words import TokenRole
 from ledger.broker.server_config import write_private
+from ledger.runtime.data_directory import TOKENS
 from ledger.runtime.whole_file import check_directory_place
 from producers.access.principal import Principal, bindings
 
 PREFIX = "kledger_"
-FILE = "tokens.json"
+FILE = TOKENS
 
 State = Literal["active", "expired", "revoked"]
 _SPAN = re.compile(r"([1-9][0-9]{0,4})([hdw])")
@@ -87,6 +88,12 @@ def read_records(path: Path) -> list[TokenRecord]:
             f"the tokens in {path} cannot be read ({type(error).__name__}): restore the file, or remove it and "
             "create the tokens anew"
         ) from error
+
+
+def ask_for_tokens(data: Path) -> None:
+    """Have a node on `data` ask for tokens, though it has none yet."""
+    with _changing(data):
+        pass  # what is written back is a file, with the tokens that there are
 
 
 def create_token(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import shutil
 from collections.abc import Iterator
@@ -11,9 +12,12 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from kledger.contract.errors import NotOwner
+from kledger.contract.errors import NotOwner, Unauthenticated
 from kledger.contract.scopes import Caller
-from producers.access.tokens import create_token
+from ledger.backup.manifest import load
+from ledger.backup.writing import back_up
+from producers.access.book import TokenBook
+from producers.access.tokens import create_token, read_records, tokens_file
 from producers.cli.main import app
 from producers.operations.admin import jobs as admin
 from tests.backup.kept import backed_up, history
@@ -21,6 +25,7 @@ from tests.conftest import LoopThread
 from tests.doors.live_desk import live_desk
 from tests.doors.scripted_node import ScriptedNode, scripted_node
 from tests.doors.test_cli_operating import kledger, runs, said
+from tests.integrity.logs import ListedLedger
 from tests.journeys.running_node import caught_up, items, result_of, running
 
 BACKED_UP: dict[str, Any] = {
@@ -128,6 +133,36 @@ def test_a_restore_says_that_no_tokens_came_back_where_the_directory_has_none(wh
     assert (ran.exit_code, "asks for none" in said(ran)) == (0, False)
 
 
+async def test_a_node_that_is_restored_asks_for_tokens_where_the_backed_up_one_did(tmp_path: Path) -> None:
+    events, data = ListedLedger(history(25)), tmp_path / "data"
+    for asks, at in ((True, "first"), (None, "first"), (False, "second"), (None, "third")):
+        await back_up(events, tmp_path / at, tokens=asks)
+    assert [load(tmp_path / at).tokens for at in ("first", "second", "third")] == [True, False, False]
+    await back_up(events, tmp_path / "second", tokens=True)  # it has no new event
+    assert load(tmp_path / "second").tokens
+    ran = await asyncio.to_thread(kledger, "restore-backup", str(tmp_path / "first"), "--data", str(data), "--json")
+    assert (ran.exit_code, json.loads(ran.stdout)["asks_for_tokens"]) == (0, True), ran.stderr
+    book = TokenBook(tokens_file(data))
+    assert (book.required, book.known) == (True, 0)
+    with pytest.raises(Unauthenticated, match="kledger token create"):
+        book.principal_of([])
+    assert tokens_file(data).stat().st_mode & 0o777 == 0o600
+    _, token = create_token(data, {}, "operator")
+    assert book.principal_of([f"Bearer {token}".encode()]) is not None
+
+
+def test_a_restore_says_that_tokens_are_asked_for_and_keeps_those_that_were_put_there(tmp_path: Path) -> None:
+    loop = LoopThread()
+    loop.run(back_up(ListedLedger(history(25)), tmp_path / "b", tokens=True))
+    loop.close()
+    ran = kledger("restore-backup", str(tmp_path / "b"), "--data", str(tmp_path / "data"))
+    assert (ran.exit_code, "asks for them, as the backed-up one did, and has none" in said(ran)) == (0, True)
+    record, _ = create_token(tmp_path / "other", {}, "operator")
+    ran = kledger("restore-backup", str(tmp_path / "b"), "--data", str(tmp_path / "other"))
+    assert (ran.exit_code, "are in no backup" in said(ran)) == (0, False)
+    assert [each.id for each in read_records(tokens_file(tmp_path / "other"))] == [record.id]
+
+
 async def test_only_the_operator_backs_a_node_up(tmp_path: Path) -> None:
     async with live_desk() as desk:
         with pytest.raises(NotOwner):
@@ -142,6 +177,7 @@ def test_a_node_on_a_restored_log_serves_the_same_views(tmp_path: Path) -> None:
         scribe.retire("备份")
         caught_up(ledger)
         backup = result_of(ledger, "backup", into=tmp_path / "b")
+        assert load(tmp_path / "b").tokens is False
         digest = result_of(ledger, "verify")["live"]["digest"]
         assert (backup["position"], backup["signed"]) == (1_122, 1_122)
     (tmp_path / "new" / "keys").mkdir(parents=True, mode=0o700)

@@ -36,6 +36,10 @@ _TOKENS = (
     "are in no backup: until {data} has some, a node on it asks for none. Copy the backed-up node's tokens.json "
     "there, or make new ones with kledger token create, before others reach it"
 )
+_ASKED_FOR = (
+    "are in no backup: a node on {data} asks for them, as the backed-up one did, and has none. Copy that one's "
+    "tokens.json there, or make new ones with kledger token create --data {data}"
+)
 
 
 @one_of("--data or --nats", "data", "nats")
@@ -59,7 +63,7 @@ def restore_backup(
     import asyncio
 
     from ledger.backup.fetching import brought_here
-    from producers.access.tokens import tokens_file
+    from producers.access.tokens import read_records, tokens_file
 
     check_one(data, nats)
     if data is not None:
@@ -68,6 +72,8 @@ def restore_backup(
     with bar("restore", None) as shown, brought_here(directory, data, moving(shown)) as here, warnings_on_stderr():
         restored, views = asyncio.run(_restored(here, data, nats, shown, start_over, public_key(key)))
     note_mended(data, "log")
+    asks = data is not None and tokens_file(data).exists()
+    known = data is not None and read_records(tokens_file(data))
     lines = facts(
         (
             "restored",
@@ -82,9 +88,9 @@ def restore_backup(
         *([("archive", f"{counted(restored.archived, 'file')} of the backup")] if restored.archived else []),
         *([("views", _of_views(views))] if views is not None else []),
         *([("keys", _of_keys(data, views))] if restored.keys else []),
-        *([("tokens", _TOKENS.format(data=data))] if data is not None and not tokens_file(data).exists() else []),
+        *([("tokens", (_ASKED_FOR if asks else _TOKENS).format(data=data))] if data is not None and not known else []),
     )
-    return Answer({**asdict(restored), "views": views}, lines)
+    return Answer({**asdict(restored), "views": views, "asks_for_tokens": asks}, lines)
 
 
 def _check_apart(directory: str, data: Path) -> None:
@@ -103,6 +109,7 @@ async def _restored(
     """Restore a backup, and fold its views beside it into a data directory; what became of these."""
     from ledger.backup.checking import found_intact
     from ledger.backup.restoring import restore
+    from producers.access.tokens import ask_for_tokens
     from producers.operations.recording import detail_days_from_environment
     from projections.live.from_backup import NotFolded, views_of_backup
 
@@ -113,6 +120,8 @@ async def _restored(
         manifest = await found_intact(here, progress, key=key)  # before anything is created in a broker
         shown.step("restore")
         access = await stack.enter_async_context(broker(data, nats))
+        if data is not None and manifest.tokens:  # before any of it can be read there
+            ask_for_tokens(data)
         restored = await restore(access, here, progress, start_over=start_over, manifest=manifest, data=data)
         if views is None:
             return restored, None
