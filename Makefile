@@ -41,7 +41,7 @@ $(STAMP): pyproject.toml requirements.lock
 		echo "Python 3.11 or newer is needed, and $$(python3 --version 2>/dev/null || echo 'no python3') was found."; \
 		echo "Install one, or say where it is: make setup PYTHON=/path/to/python3.11"; exit 1; fi >&2
 	@echo "Setting up $(VENV) (about a minute, once) ..."
-	@"$(PYTHON)" -m venv "$(VENV)" || { \
+	@"$(PYTHON)" -m venv "$$("$(PYTHON)" -c 'import os; print(os.path.realpath("$(VENV)"))')" || { \
 		echo "The venv module of Python is missing; on Debian and Ubuntu: apt install python3-venv" >&2; exit 1; }
 	@{ "$(PY)" -m pip --disable-pip-version-check --no-color install --progress-bar off --require-hashes --no-deps \
 		-r requirements.lock 2>&1; echo "ended $$?"; } | awk -v all="$$(grep -c '==' requirements.lock)" "$$SHOWN"
