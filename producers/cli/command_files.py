@@ -35,6 +35,7 @@ FILES: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("recall.recalls", ("recalls", "served")),
     ("trees", ("export-tree", "import-tree")),
     ("admin", ("rebuild", "verify", "replay", "snapshot", "sql")),
+    ("jobs", ("jobs",)),
     ("backup.making", ("backup",)),
     ("backup.restoring", ("restore-backup",)),
     ("backup.repairing", ("repair",)),

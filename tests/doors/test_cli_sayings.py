@@ -314,7 +314,7 @@ def test_ctrl_c_while_the_node_works_says_that_the_node_goes_on(monkeypatch: pyt
         ran = kledger(kind, "--url", node.url)
     assert ran.exit_code == 130
     first, last = ran.stderr.strip().splitlines()[-2:]
-    assert first == f"the node goes on with it: GET /api/admin/jobs/{kind}-1 says how far it is"
+    assert first == f"the node goes on with it: kledger jobs {kind}-1 says how far it is"
     assert last == "kledger: stopped by Ctrl-C"
 
 

@@ -274,7 +274,7 @@ def until_done(session: Session, job: Job) -> dict[str, Any]:
         with bar(job["kind"], None) as shown:
             done = session.ledger.wait_job(job["id"], lambda now: shown.moved(now["done"], now["total"], now["rate"]))
     except KeyboardInterrupt:
-        sys.stderr.write(f"\nthe node goes on with it: GET /api/admin/jobs/{job['id']} says how far it is")
+        sys.stderr.write(f"\nthe node goes on with it: kledger jobs {job['id']} says how far it is")
         raise
     return done["result"] or {}
 
