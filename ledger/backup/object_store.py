@@ -160,12 +160,24 @@ class ObjectStore:
         address = f"{_server_named()[1]} {self}"  # a bucket of another server is another bucket
         name = f"kledger-backup-{os.getuid()}-{sha256(address.encode()).hexdigest()[:16]}.lock"
         path = Path(tempfile.gettempdir()) / name
-        with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW, 0o600), "w") as lock:
+        with self._held(path):
             try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError as error:
-                raise BackupMismatch(f"another backup into {self} is under way: wait for its end") from error
-            yield
+                yield
+            finally:  # while it is held: who opened it meanwhile finds that it is gone
+                path.unlink(missing_ok=True)
+
+    @contextmanager
+    def _held(self, path: Path) -> Iterator[None]:
+        """Hold the lock of the file that has this name. Raises BackupMismatch."""
+        while True:
+            with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW, 0o600), "w") as lock:
+                try:
+                    fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                except OSError as error:
+                    raise BackupMismatch(f"another backup into {self} is under way: wait for its end") from error
+                if _is_at(path, lock.fileno()):
+                    yield
+                    return
 
     def _path(self, name: str) -> str:
         return f"{self.address.path}/{name}"
@@ -191,6 +203,13 @@ class ObjectStore:
             if error.errno is not None:  # of a file of this machine
                 raise
             raise _said(self.address, str(error)) from error
+
+
+def _is_at(path: Path, file: int) -> bool:
+    """Whether the open file still has this name."""
+    with contextlib.suppress(FileNotFoundError):
+        return os.path.samestat(path.lstat(), os.fstat(file))
+    return False
 
 
 def _server_named() -> tuple[str, str]:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import fcntl
 import json
 import os
 import shutil
+import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import IO
 
 import duckdb
 import pytest
@@ -201,10 +204,30 @@ async def test_a_run_that_finds_another_one_at_work_stops(store: Store) -> None:
     assert problems() == []
 
 
-async def test_two_runs_of_one_machine_at_once_are_refused(store: Store) -> None:
-    with opened(THERE) as mine, mine.only_writer(), pytest.raises(BackupMismatch, match="under way"):
-        await kept(LOG)
-    assert (await kept(LOG)).position == 40
+async def test_a_lock_is_gone_with_its_run_and_one_that_goes_as_it_is_opened_keeps_nobody_in(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))  # other runs of the tests have locks of their own
+    await kept(LOG[:5])
+    with opened(THERE) as mine, contextlib.suppress(ZeroDivisionError), mine.only_writer():
+        assert len(list(tmp_path.glob("*.lock"))) == 1
+        raise ZeroDivisionError
+    assert not list(tmp_path.glob("*.lock"))
+    flock, ended = fcntl.flock, list[bool]()
+
+    def after_its_end(file: IO[str], how: int) -> None:
+        """The run that held it ends between the opening of the file and the lock."""
+        if not ended:
+            ended.append(True)
+            next(tmp_path.glob("*.lock")).unlink()
+        flock(file, how)
+
+    monkeypatch.setattr(fcntl, "flock", after_its_end)
+    with opened(THERE) as mine, mine.only_writer(), opened(THERE) as other:
+        with pytest.raises(BackupMismatch, match="under way"), other.only_writer():
+            pass
+        assert len(list(tmp_path.glob("*.lock"))) == 1
+    assert not list(tmp_path.glob("*.lock"))
 
 
 async def test_a_bucket_of_the_same_name_in_another_store_is_another_place(
