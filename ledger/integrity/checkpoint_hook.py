@@ -16,6 +16,7 @@ import structlog
 
 from kledger.contract.errors import InvalidPayload
 from ledger.integrity.checkpoints import SignedCheckpoint
+from ledger.runtime.log_once import Outage
 from ledger.runtime.private import child_environment
 
 log = structlog.get_logger(__name__)
@@ -38,6 +39,7 @@ class CheckpointHook:
         self._timeout = timeout
         self._waiting: deque[SignedCheckpoint] = deque(maxlen=MOST_WAITING)
         self._task: asyncio.Task[None] | None = None
+        self._outage = Outage("checkpoints are not sent", "checkpoints are sent again", log)
         self.trouble: str | None = None
         """Why the last run failed; None after a successful one."""
 
@@ -57,8 +59,9 @@ class CheckpointHook:
             sent = list(self._waiting)
             self.trouble = await self._deliver(b"".join(orjson.dumps(one.to_json()) + b"\n" for one in sent))
             if self.trouble is not None:
-                log.error("checkpoint_hook_failed", position=sent[-1].position, why=self.trouble)
+                self._outage.met(self.trouble, position=sent[-1].position)
                 return
+            self._outage.over(position=sent[-1].position)
             delivered = set(sent)
             self._waiting = deque((one for one in self._waiting if one not in delivered), MOST_WAITING)
 

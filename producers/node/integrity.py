@@ -89,6 +89,13 @@ class Integrity:
             return reasons
         return [*reasons, f"nothing is signed any more: {trouble.message}"]
 
+    def warnings(self) -> list[str]:
+        """What wants attention, and hinders nothing: nobody gets the checkpoints that are to be kept elsewhere."""
+        hook = self.notary.status()["hook"]
+        return (
+            [f"checkpoints are not sent: {hook}; what is missed is sent with the next that is signed"] if hook else []
+        )
+
     def _began(self) -> Beginning | None:
         """Where the chain begins, None where that cannot be read; the next start reports why."""
         with contextlib.suppress(ChainContradicted):

@@ -79,6 +79,7 @@ class NodeStatus:
         warnings += [f"{each} was removed from the archive, and is made anew" for each in of.archiving.missing]
         if of.archiving.trouble is not None:
             warnings.append(f"the archive is not written: {of.archiving.trouble}")
+        warnings += of.integrity.warnings()
         return {
             "healthy": not reasons,
             "reasons": reasons,

@@ -195,13 +195,20 @@ async def test_a_command_gets_every_checkpoint_and_one_that_fails_gets_them_late
     )
     hook = CheckpointHook(f"{sys.executable} '{script}' ; rm -rf /nothing")
     await memory_ledger.append(saved("a"))
-    async with at_work(Notary(memory_ledger, files, hook=hook, every_seconds=0.02, look_seconds=0.01)) as notary:
-        await comes_true(lambda: hook.trouble)
-        assert "nobody there" in str(notary.status()["hook"])
-        there.touch()
-        await memory_ledger.append(saved("b"))
-        await comes_true(lambda: notary.certified and notary.certified.position == 2)
-        await comes_true(lambda: received.exists() and hook.trouble is None)
+    working = at_work(Notary(memory_ledger, files, hook=hook, every_seconds=0.02, look_seconds=0.01))
+    with capture_logs() as logged:
+        async with working as notary:
+            for number in range(3):  # each is one more run that fails
+                await memory_ledger.append(saved(f"a-{number}"))
+                hook.trouble = None
+                await comes_true(lambda: hook.trouble)
+            assert "nobody there" in str(notary.status()["hook"])
+            there.touch()
+            await memory_ledger.append(saved("b"))
+            await comes_true(lambda: notary.certified and notary.certified.position == 5)
+            await comes_true(lambda: received.exists() and hook.trouble is None)
+    told = [line["event"] for line in logged if "sent" in line["event"]]
+    assert told == ["checkpoints are not sent", "checkpoints are sent again"]
     assert received.read_bytes() == files.checkpoints.read_bytes()
 
 

@@ -32,9 +32,13 @@ def stopped(tmp_path_factory: pytest.TempPathFactory) -> Path:
         result_of(ledger, "backup", into=folder / "backup")
         node.stop()
     shutil.copytree(data, folder / "older")
+    sent.mkdir()  # so that nobody gets the first checkpoints
     with running(data, "--checkpoint-hook", f"tee -a '{sent}'") as node, node.client() as ledger:
         keeper = ledger.acting_as(agent="storekeeper")
         keeper.revise("part-00003", content="Moved.", expected_version=1)
+        until(lambda: "checkpoints are not sent" in str(ledger.status()["warnings"]), "the status says so")
+        assert ledger.status()["healthy"]
+        sent.rmdir()
         keeper.rate("part-00003", "helpful", reason="found it")
         caught_up(ledger)
         told = prove_and_rebuild(ledger, folder)
