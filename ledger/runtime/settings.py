@@ -28,7 +28,8 @@ class EnvironmentSettings(BaseSettings):
         settings_cls: type[BaseSettings],  # noqa: ARG003  # as pydantic calls it
         init_settings: PydanticBaseSettingsSource,
         env_settings: PydanticBaseSettingsSource,
-        **_others: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,  # noqa: ARG003  # likewise
+        file_secret_settings: PydanticBaseSettingsSource,  # noqa: ARG003  # likewise
     ) -> tuple[PydanticBaseSettingsSource, ...]:
         assert isinstance(env_settings, EnvSettingsSource)  # as pydantic makes it
         stated = {name: (value or "").strip() for name, value in env_settings.env_vars.items()}

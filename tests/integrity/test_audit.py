@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import tempfile
 from collections.abc import AsyncGenerator, Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -19,8 +20,8 @@ from ledger.integrity.audit import Report, audit
 from ledger.integrity.audit_evidence import gather
 from ledger.integrity.chain import Chain, leaf_hash
 from ledger.integrity.chain_start import begin, note_signed
-from ledger.integrity.checkpoints import append_checkpoints, read_checkpoints, sign
-from ledger.integrity.notary_start import NotaryFiles
+from ledger.integrity.checkpoints import append_checkpoints, last_checkpoint, read_checkpoints, sign
+from ledger.integrity.notary_start import NotaryFiles, resume
 from ledger.integrity.signing_keys import SigningKeys, public_keys
 from ledger.store.gap_tolerant_read import Missing, read_what_is_there
 from tests.conftest import LoopThread
@@ -69,6 +70,26 @@ async def test_a_log_as_it_was_signed_is_intact(original: tuple[list[StoredEvent
     assert later.intact
     assert later.intact_up_to == COUNT
     assert later.unseen[0].startswith("positions 24 to 25")
+
+
+async def test_older_checkpoints_may_be_kept_elsewhere(
+    original: tuple[list[StoredEvent], NotaryFiles], tmp_path: Path
+) -> None:
+    events, whole = original
+    with copy_of(whole) as files:
+        lines = files.checkpoints.read_bytes().splitlines(keepends=True)
+        moved = tmp_path / "moved.jsonl"
+        moved.write_bytes(b"".join(lines))
+        files.checkpoints.write_bytes(lines[-1])
+        assert last_checkpoint(files.checkpoints) == read_checkpoints(moved)[-1]
+        for report in (await found_in([*events], files), await found_in([*events], files, moved)):
+            assert (report.findings, report.intact_up_to, report.certified) == ([], COUNT, COUNT)
+        changed = [*events[:6], events[6]._replace(body=b"other"), *events[7:]]
+        report = await found_in([*changed], files)  # the leaves name it
+        assert told(report) == [("changed", 7, 7)]
+        chain, certified = await resume(ListedLedger(events), files, ThreadPoolExecutor(1))
+        assert certified is not None
+        assert certified.fits(chain)
 
 
 @pytest.mark.parametrize(
