@@ -1,13 +1,15 @@
-"""Disk watch of the embedded broker: detects a full disk and restarts the server when there is space again.
+"""Disk watch of the embedded broker: detects that it cannot write, and restarts the server when it can again.
 
-Measured with nats-server 2.15.1: after one write that failed for lack of space, it answers no publication to that
-stream any more, even when there is space again, until it is restarted; what it had acknowledged is all there then. It
-reports this in its log only, so the log is followed here.
+Measured with nats-server 2.15.1: after one write that failed, it answers no publication to that stream any more, even
+when there is space again, until it is restarted; what it had acknowledged is all there then. It reports this in its log
+only, so the log is followed here. Where the disk is gone or read-only, as after an error of the device, so is the log:
+then the directory itself tells.
 """
 
 from __future__ import annotations
 
 import asyncio
+import os
 import shutil
 from collections.abc import Callable
 
@@ -20,7 +22,7 @@ log = structlog.get_logger(__name__)
 ROOM_BYTES = 16 * 1024 * 1024
 """Free space that is needed before a restart."""
 _LOOK_EVERY = 0.5
-_SIGNS = (b"no space left on device", b"disk quota exceeded", b"Critical write error")
+_SIGNS = (b"no space left on device", b"disk quota exceeded", b"Critical write error", b"failed to store a msg")
 
 
 class BrokerDisk:
@@ -35,17 +37,29 @@ class BrokerDisk:
         """Check log and disk until cancelled."""
         while True:
             await asyncio.sleep(_LOOK_EVERY)
-            if self.trouble is None and self._failed_to_write():
+            if self.trouble is None and (not self._is_there() or self._failed_to_write()):
+                why, until = self._hindrance() or ("a write failed", "a moment has passed")
                 self.trouble = (
-                    f"the broker cannot write to {self._files.store}: its disk is full. Nothing is kept until there "
-                    f"are {ROOM_BYTES // 2**20} MiB free; then the broker is started again by itself"
+                    f"the broker cannot write to {self._files.store}: {why}. Nothing is kept until {until}; then the "
+                    "broker is started again by itself"
                 )
-                log.error("broker_disk_full", directory=str(self._files.store), free_bytes=self._free())
-            if self.trouble is not None and self._free() >= ROOM_BYTES:
-                log.warning("broker_disk_has_room", directory=str(self._files.store), free_bytes=self._free())
+                log.error("broker_cannot_write", directory=str(self._files.store), why=why, free_bytes=self._free())
+            if self.trouble is not None and self._hindrance() is None:
+                log.warning("broker_can_write", directory=str(self._files.store), free_bytes=self._free())
                 self._start_again()
                 await asyncio.sleep(_LOOK_EVERY)
                 self._read_to, self.trouble = self._size(), None
+
+    def _hindrance(self) -> tuple[str, str] | None:
+        """Why the server could not write now, and until when; None where it could."""
+        if not self._is_there():
+            return "it is gone or read-only", "it can be written again"
+        if self._free() < ROOM_BYTES:
+            return "its disk is full", f"there are {ROOM_BYTES // 2**20} MiB free"
+        return None
+
+    def _is_there(self) -> bool:
+        return os.access(self._files.store, os.W_OK | os.X_OK)  # false on a read-only disk for root, too
 
     def _failed_to_write(self) -> bool:
         fresh = self._fresh_lines()

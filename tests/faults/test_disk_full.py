@@ -93,20 +93,69 @@ async def test_a_broker_without_room_says_so_keeps_what_it_acknowledged_and_goes
         await server.stop()
 
 
-@pytest.mark.parametrize("line", ["no space left on device", "disk quota exceeded", "Critical write error"])
+LINES = ["a message: no space left on device", "a message: disk quota exceeded", "a message: Critical write error"]
+
+
+@pytest.mark.parametrize("line", [*LINES, "a msg on stream 'LEDGER > LEDGER': input/output error"])
 async def test_whatever_the_log_of_a_broker_calls_a_failed_write_is_noticed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, line: str
 ) -> None:
     monkeypatch.setattr(disk_watch, "_LOOK_EVERY", 0.01)
     monkeypatch.setattr(disk_watch, "ROOM_BYTES", 2**62)
     files = ServerFiles(tmp_path)
+    files.store.mkdir(parents=True)
     files.log.write_text("[INF] Server is ready\n")
     disk = BrokerDisk(files, lambda: None)
     watching = asyncio.create_task(disk.watch())
     with files.log.open("a") as log:
-        log.write(f"[ERR] JetStream failed to store a message: {line}\n")
+        log.write(f"[ERR] JetStream failed to store {line}\n")
     await comes_true(lambda: disk.trouble is not None)
+    assert "its disk is full" in str(disk.trouble)
     watching.cancel()
+
+
+async def test_a_write_that_fails_though_there_is_room_starts_the_broker_again_and_is_not_called_a_full_disk(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(disk_watch, "_LOOK_EVERY", 0.01)
+    monkeypatch.setattr(disk_watch, "ROOM_BYTES", 0)
+    files, again = ServerFiles(tmp_path), list[str | None]()
+    files.store.mkdir(parents=True)
+    files.log.write_text("")
+    disk = BrokerDisk(files, lambda: again.append(disk.trouble))
+    watching = asyncio.create_task(disk.watch())
+    with files.log.open("a") as log:
+        log.write("[ERR] JetStream failed to store a msg on stream 'LEDGER > LEDGER': input/output error\n")
+    await comes_true(lambda: again and disk.trouble is None)
+    watching.cancel()
+    assert len(again) == 1
+    assert "a write failed" in str(again[0])
+    assert "full" not in str(again[0])
+
+
+@pytest.mark.parametrize("how", ["moved", "read-only"])
+async def test_a_broker_whose_directory_is_gone_or_read_only_says_so_though_its_log_is_silent(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: str
+) -> None:
+    monkeypatch.setattr(disk_watch, "_LOOK_EVERY", 0.01)
+    monkeypatch.setattr(disk_watch, "ROOM_BYTES", 0)
+    files, again = ServerFiles(tmp_path / "broker"), list[bool]()
+    files.store.mkdir(parents=True)
+    disk = BrokerDisk(files, lambda: again.append(True))
+    watching = asyncio.create_task(disk.watch())
+    with monkeypatch.context() as patched:
+        if how == "moved":
+            files.directory.rename(tmp_path / "elsewhere")
+        else:  # as access(2) answers of a disk that was mounted anew after an error
+            patched.setattr(os, "access", lambda *_: False)
+        await comes_true(lambda: disk.trouble is not None)
+        assert "it is gone or read-only. Nothing is kept until it can be written again" in str(disk.trouble)
+        assert not again
+        if how == "moved":
+            (tmp_path / "elsewhere").rename(files.directory)
+    await comes_true(lambda: again and disk.trouble is None)
+    watching.cancel()
+    assert len(again) == 1
 
 
 def test_a_view_without_room_is_unhealthy_parks_nothing_and_goes_on_when_there_is_some(tmp_path: Path) -> None:
