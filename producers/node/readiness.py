@@ -7,11 +7,14 @@ no search).
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Collection
 from dataclasses import dataclass
 
+from kledger.contract.errors import LedgerError
 from ledger.event import JsonObject
+from ledger.stream import Log, event_at
 from producers.operations.ports import Health
 
 LONGEST_LAG_SECONDS = 30.0
@@ -56,15 +59,26 @@ class Readiness:
         return Health(bool(status["healthy"]), reasons, waits_for, lags)
 
 
-def lag(view: str, position: int, stored_us: int, head: int, head_ns: int) -> JsonObject:
-    """Lag of a view: in events, and a lower bound of the age of the oldest unfolded event in seconds."""
+async def lag(log: Log, view: str, position: int, head: int, head_ns: int) -> JsonObject:
+    """Lag of a view: in events, and the age of the oldest unfolded event in seconds.
+
+    The time of the last folded event tells nothing of that: on a node that nobody wrote to it is hours old.
+    """
     seconds = 0.0
     if position < head:
-        now = time.time()
-        seconds = max(now - head_ns / 1e9, head_ns / 1e9 - stored_us / 1e6 if stored_us else 0.0, 0.0)
+        seconds = max(time.time() - await _stored_ns(log, position + 1, head, head_ns) / 1e9, 0.0)
     return {
         "name": view,
         "position": position,
         "lag_events": max(0, head - position),
         "lag_seconds": round(seconds, 3),
     }
+
+
+async def _stored_ns(log: Log, position: int, head: int, head_ns: int) -> int:
+    """When the event at a position was stored; the time of the head where that cannot be told."""
+    if position < head:
+        with contextlib.suppress(LedgerError):
+            if (event := await event_at(log, position)) is not None:
+                return event.stored_ns
+    return head_ns

@@ -53,8 +53,8 @@ class NodeStatus:
         if why := of.ledger.hindered():
             reasons.append(why)
         views = [
-            lag("duckdb", view.position, view.instance.stored_us, head, stored_ns),
-            lag("vectors", feed.applied, view.instance.stored_us, head, stored_ns),
+            await lag(of.ledger, "duckdb", view.position, head, stored_ns),
+            await lag(of.ledger, "vectors", feed.applied, head, stored_ns),
         ]
         for name, trouble in (("duckdb", of.projector.trouble), ("vectors", feed.trouble)):
             if trouble is not None:
