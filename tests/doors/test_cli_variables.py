@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 from pydantic import AliasChoices
-from pydantic_settings import BaseSettings
 
+from ledger.runtime.settings import EnvironmentSettings
 from producers.cli import variables
 from producers.cli.commands.node import up
 from producers.cli.variables import NAMES, PREFIX, mistyped
@@ -30,14 +30,14 @@ def test_the_names_are_those_that_the_product_reads() -> None:
             stated |= set(re.findall(r'"(KLEDGER_[A-Z0-9_]*[A-Z0-9])"', text))
             if "SettingsConfigDict" in text:
                 import_module(".".join(file.relative_to(ROOT).with_suffix("").parts))
-    for kind in BaseSettings.__subclasses__():
+    for kind in EnvironmentSettings.__subclasses__():
         if kind.__module__.split(".")[0] in PACKAGES:
             stated |= names_of(kind)
     stated |= {f"{PREFIX}{kind}" for kind in ("USER", "AGENT", "PROJECT", "TEAM", "ORG")}
     assert stated - STREAMS == NAMES
 
 
-def names_of(kind: type[BaseSettings]) -> set[str]:
+def names_of(kind: type[EnvironmentSettings]) -> set[str]:
     found: set[str] = set()
     for name, field in kind.model_fields.items():
         alias = field.validation_alias
