@@ -236,6 +236,7 @@ def imported(directory: Path) -> Callable[[], None]:
 def main() -> None:
     """Import, then serve; in a child, run the command."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the tests
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)  # a suite under nohup ignores it, and its nodes would too
     command = imported(Path(sys.argv[1]).parent)
     if (threads := len(list(Path("/proc/self/task").iterdir()))) > 1:
         os.write(1, f"{threads} threads after the imports\n".encode())
