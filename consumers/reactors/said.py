@@ -54,7 +54,7 @@ async def words_of(work: Work, process: Process, messages: Sequence[JsonObject])
         if "content" in each:
             said.append(each)
         elif (message := there.get(str(each.get("id")))) is not None:
-            by = {each: message.said[each] for each in ("name",) if each in message.said}
+            by = {"name": message.said["name"]} if "name" in message.said else {}
             said.append({"id": message.id, "role": message.role, **by, "content": message.content[:most]})
     return Said(said, {each.id: each.trace_id for each in there.values() if each.trace_id is not None})
 

@@ -105,8 +105,8 @@ class Overview(Answered):
     position: Position
 
 
-ChangeKind = ItemChange | Literal["rated", "confirmed"]
-CHANGE_KINDS: tuple[str, ...] = (*get_args(ItemChange), "rated", "confirmed")
+ChangeKind = Literal[ItemChange, "rated", "confirmed"]
+CHANGE_KINDS: tuple[str, ...] = get_args(ChangeKind)
 
 
 class Change(TypedDict):

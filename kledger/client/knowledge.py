@@ -160,7 +160,7 @@ async def revise(
     task: str | None = None,
     content: str | None = None,
     types: Sequence[str] | None = None,
-    tags: Mapping[str, Any] | None = None,
+    tags: Mapping[str, Any] | Sequence[str] | None = None,
     scopes: Sequence[str] | None = None,
     owner: str | None = None,
     source: Mapping[str, Any] | None = None,
@@ -171,9 +171,8 @@ async def revise(
 ) -> Changed:
     """State fields of an item anew; what is not given stays. The owner may, and whom the ACL lets write (NotOwner).
 
-    A task that is the first sentence of the content is made anew with it. The words of a memory are
-    stated anew as names without values, `{"tea": ""}`.
-    With `expected_version` the change is refused (VersionConflict) when somebody was faster.
+    A task that is the first sentence of the content is made anew with it. `tags` are an object, or words, each of which
+    is a tag without a value. With `expected_version` the change is refused (VersionConflict) when somebody was faster.
     """
     body = without_none(
         task=task,

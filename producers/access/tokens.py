@@ -32,7 +32,6 @@ from ledger.runtime.whole_file import check_directory_place
 from producers.access.principal import Principal, bindings
 
 PREFIX = "kledger_"
-FILE = TOKENS
 
 State = Literal["active", "expired", "revoked"]
 _SPAN = re.compile(r"([1-9][0-9]{0,4})([hdw])")
@@ -73,7 +72,7 @@ def hash_of(token: str) -> str:
 
 def tokens_file(data: Path) -> Path:
     """The tokens file of the node on `data`."""
-    return data / FILE
+    return data / TOKENS
 
 
 def read_records(path: Path) -> list[TokenRecord]:
@@ -175,7 +174,7 @@ def _changing(data: Path) -> Iterator[list[TokenRecord]]:
     """The records, written back when the block ends without an error; one writer at a time."""
     check_directory_place(data)
     data.mkdir(exist_ok=True)
-    with (data / f"{FILE}.lock").open("a+") as lock:
+    with (data / f"{TOKENS}.lock").open("a+") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         records = read_records(tokens_file(data))
         yield records

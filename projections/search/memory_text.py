@@ -6,6 +6,7 @@ says is escaped, so that it can close no section and open none.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 
@@ -92,7 +93,13 @@ def is_of_another(item: JsonObject, layer: RecallLayer, message: str, person: st
     if person in (None, OPERATOR) or not is_personal(item, layer):
         return False
     other = about_another(item, person)
-    return other is not None and other.removeprefix("user:").casefold() not in message.casefold()
+    return other is not None and not _names(message, other.removeprefix("user:"))
+
+
+def _names(message: str, name: str) -> bool:
+    """Whether a message has a name as a word: `al` is not in `also`, and 小明 is in 小明喜欢."""
+    alone = rf"(?<![0-9a-z_]){re.escape(name.casefold())}(?![0-9a-z_])"
+    return re.search(alone, message.casefold()) is not None
 
 
 def memory_text(

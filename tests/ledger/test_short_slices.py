@@ -35,7 +35,7 @@ def has_slices() -> bool:
     return sys.platform == "linux" and platform.machine() in _GETATTR and slice_of() > 0
 
 
-in_a_thread = pytest.mark.skipif(not has_slices(), reason="this kernel gives every task the same slice")
+where_slices_are = pytest.mark.skipif(not has_slices(), reason="this kernel gives every task the same slice")
 
 
 @pytest.fixture
@@ -45,7 +45,7 @@ def another() -> Iterator[int]:
         yield process.pid
 
 
-@in_a_thread
+@where_slices_are
 def test_a_thread_that_asks_has_short_slices_and_what_it_begins_has_the_usual_ones() -> None:
     usual, seen = slice_of(), []
 
@@ -65,21 +65,21 @@ def test_a_thread_that_asks_has_short_slices_and_what_it_begins_has_the_usual_on
     assert slice_of() == usual != NANOSECONDS
 
 
-@in_a_thread
+@where_slices_are
 def test_every_thread_of_the_embedded_broker_has_short_slices(embedded_server: EmbeddedServer) -> None:
     pid = embedded_server.pid
     assert pid is not None
     assert {slice_of(int(task.name)) for task in Path(f"/proc/{pid}/task").iterdir()} == {NANOSECONDS}
 
 
-@in_a_thread
+@where_slices_are
 def test_who_was_given_another_policy_keeps_it(another: int) -> None:
     os.sched_setscheduler(another, os.SCHED_BATCH, os.sched_param(0))
     short_slices_of(another)
     assert os.sched_getscheduler(another) == os.SCHED_BATCH
 
 
-@in_a_thread
+@where_slices_are
 def test_who_was_made_to_yield_to_others_still_does(another: int) -> None:
     os.setpriority(os.PRIO_PROCESS, another, 7)
     short_slices_of(another)
@@ -87,10 +87,20 @@ def test_who_was_made_to_yield_to_others_still_does(another: int) -> None:
     assert slice_of(another) == NANOSECONDS
 
 
-def test_where_there_are_no_slices_nothing_happens(monkeypatch: pytest.MonkeyPatch) -> None:
+@where_slices_are
+def test_of_a_processor_whose_call_is_not_known_nothing_is_asked(monkeypatch: pytest.MonkeyPatch, another: int) -> None:
+    usual = slice_of(another)
     monkeypatch.setattr(short_slices, "_SYSTEM_CALLS", {})
+    short_slices_of(another)
+    assert slice_of(another) == usual
+
+
+@where_slices_are
+def test_where_the_kernel_refuses_a_node_starts_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    usual = slice_of()
+    monkeypatch.setattr(short_slices, "_RESET_ON_FORK", 1 << 40)  # a flag that no kernel has
     short_slices_of_this_thread()
-    short_slices_of(os.getpid())
+    assert slice_of() == usual
 
 
 def test_of_a_process_that_has_ended_nothing_is_asked() -> None:

@@ -8,6 +8,7 @@ import pytest
 
 from kledger import LedgerClient
 from kledger.answers.recall import RecalledItem
+from projections.search.memory_text import is_of_another
 from tests.journeys.running_node import RunningNode
 from tests.recall.people import new_number
 
@@ -43,6 +44,22 @@ def test_who_is_asked_about_comes_first(two: tuple[LedgerClient, LedgerClient]) 
     first, _ = recalled(ann, f"Which theme has {owner.removeprefix('user:').title()} in the editor?")
     assert first["owner"] == owner
     assert "whose" not in first["why"]
+
+
+@pytest.mark.parametrize(
+    ("message", "named"),
+    [
+        ("What does Al like?", True),
+        ("Is this also true?", False),
+        ("al喜欢什么", True),
+        ("Al's theme", True),
+        ("normal", False),
+    ],
+)
+def test_a_person_is_named_by_a_word_of_the_message(message: str, named: bool) -> None:
+    item = {"owner": "user:al", "scopes": ["user:al"], "types": ["user_profile"]}
+    assert is_of_another(item, "plain", message, "user:ann") is not named
+    assert not is_of_another(item, "plain", message, "user:al")
 
 
 def test_who_asks_as_nobody_in_particular_is_told_of_all_alike(node: RunningNode, two: object) -> None:

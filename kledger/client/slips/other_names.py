@@ -149,13 +149,13 @@ _ELSEWHERE = {
     "item_id": ("id",),
     "knowledge_id": ("id",),
     "max_retries": ("retries",),
+    "min_fact_rating": ("min_score",),
+    "min_rating": ("min_score",),
     "memory_id": ("id",),
     "metadata": ("tags",),
     "q": ("query", "message"),
     "query": ("message",),
     "tags": ("metadata",),
-    "min_fact_rating": ("min_score",),
-    "min_rating": ("min_score",),
     "ttl": ("lifetime",),
 }
 """What an argument is called where the method takes one of these."""

@@ -63,7 +63,9 @@ FeedbackList = Annotated[list[dict[str, Any]], Field(description="Verdicts, each
 NewTask = Annotated[str, Field(description="In which situation, to reach what, from now on")]
 NewContent = Annotated[str, Field(description="The knowledge itself, from now on")]
 NewTypes = Annotated[list[str] | None, Field(description="Its kinds from now on")]
-NewTags = Annotated[dict[str, Any] | None, Field(description="All of its tags from now on; a word is {'word': ''}")]
+NewTags = Annotated[
+    dict[str, Any] | list[str] | None, Field(description="All of its tags from now on: names with values, or words")
+]
 NewScopes = Annotated[
     list[str] | None, Field(description="Who may read it from now on: user:ID, agent:ID, project:ID, …, or public")
 ]

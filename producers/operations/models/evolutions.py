@@ -27,8 +27,8 @@ from projections.views.processes.ask import Process
 KIND = "evolution"
 _ENDED = {"applied", "reverted", "rejected", "failed"}
 _deciding: WeakValueDictionary[tuple[str, str], asyncio.Lock] = WeakValueDictionary()
-"""Held while a node decides on an evolution: an application is an event of the item, so no position that it expects
-refuses it after a rejection, which is one of the evolution."""
+"""Held while a node decides on an evolution. An application is an event of the item and a rejection is one of the
+evolution, so that the position which either expects does not refuse it behind the other."""
 
 
 def evolution_id(requested_event: str) -> str:
