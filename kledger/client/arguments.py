@@ -156,6 +156,13 @@ def _require_object(name: str, value: Any) -> None:
         raise _refused(name, f"is {said_of(value)}, and an object is meant: write {written}")
 
 
+def _require_object_or_texts(name: str, value: Any) -> None:
+    if isinstance(value, str | bytes) or not isinstance(value, Mapping | Sequence):
+        raise _refused(name, f"is {said_of(value)}, and an object or a list is meant: write {{…}} or […]")
+    if not isinstance(value, Mapping):
+        require_list(name, value)
+
+
 def _require_any(kinds: tuple[type, ...], name: str, value: Any) -> None:
     """Refuse what is of none of these kinds."""
     if any(_is_one(kind, value) for kind in kinds):
@@ -192,9 +199,12 @@ def _rule(hint: Any, instead: str) -> Callable[[str, Any], None] | None:
         return functools.partial(require_text, instead=instead)
     if set(kinds) <= set(_WORDS):
         return functools.partial(_require_any, kinds)
+    origins = {get_origin(each) or each for each in stated}
+    if len(origins) == 2 and origins & set(_OBJECTS) and origins & {list, Sequence}:
+        return _require_object_or_texts
     if len(stated) != 1:
         return None
-    origin = get_origin(stated[0]) or stated[0]
+    (origin,) = origins
     if origin is Literal:
         return functools.partial(require_one_of, get_args(stated[0]))
     if origin is Iterable:

@@ -38,6 +38,7 @@ CALLS: list[tuple[str, Callable[[Any], Any], Any]] = [
     ("POST /api/knowledge", lambda c: c.save("t", "c", ["tool"], scopes=["public"]), SAVED),
     ("POST /api/knowledge/batch", lambda c: c.save_many([{"task": "t"}]), BATCH),
     ("PUT /api/knowledge/k-1", lambda c: c.revise("k-1", content="new", expected_version=1), CHANGED),
+    ("PUT /api/knowledge/k-1", lambda c: c.revise("k-1", tags=["drink", "tea"]), CHANGED),
     ("PUT /api/knowledge/k-1", lambda c: c.rate("k-1", "harmful", reason="wrong", trace_id="t"), CHANGED),
     ("PUT /api/knowledge/k-1", lambda c: c.score("k-1", 5), CHANGED),
     (
