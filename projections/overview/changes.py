@@ -16,7 +16,8 @@ from kledger.contract.scopes import Caller
 from ledger.event import JsonObject
 from projections.fold_kit.named_rows import named_rows
 from projections.fold_kit.sql_text import among
-from projections.views.access import LIST, LISTED, listed, seen_by
+from projections.views.access import LISTED, listed, seen_by
+from projections.views.knowledge.listing import as_stated
 from projections.views.times import with_times
 
 
@@ -32,18 +33,10 @@ class Followed:
 
     def of_items(self) -> tuple[str, list[Any]]:
         """The predicate of the items `k`, with its values."""
-        where: list[str] = []
-        values: list[Any] = []
-        for column, any_of in (("types", self.types), ("scopes", self.scopes)):
-            if any_of:
-                where.append(f"list_has_any(k.{column}, {LIST})")
-                values.append(listed(any_of))
+        where, values = as_stated(self.types, self.scopes, self.owner)
         if self.ids:
             where.append(f"k.id IN ({LISTED})")
             values.append(listed(self.ids))
-        if self.owner is not None:
-            where.append("k.owner = ?")
-            values.append(self.owner)
         return "".join(f" AND {each}" for each in where), values
 
 

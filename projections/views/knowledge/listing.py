@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
+from typing import Any
 
 import duckdb
 
@@ -143,14 +144,8 @@ def selected(
     says so. A concern is as of now.
     """
     seen, seen_values = seen_by(caller, "k.")
-    where, values = ["k.org = ?", seen], [org, *seen_values]
-    for column, any_of in (("types", wanted.types), ("scopes", wanted.scopes)):
-        if any_of:
-            where.append("(" + " OR ".join(f"list_contains(k.{column}, ?)" for _ in any_of) + ")")
-            values += any_of
-    if wanted.owner is not None:
-        where.append("k.owner = ?")
-        values.append(wanted.owner)
+    stated, stated_values = as_stated(wanted.types, wanted.scopes, wanted.owner)
+    where, values = ["k.org = ?", seen, *stated], [org, *seen_values, *stated_values]
     if wanted.created_by is not None:
         where.append(
             "k.created_position IN (SELECT valid_from FROM knowledge_versions WHERE change = 'saved' AND actor = ?)"
@@ -170,6 +165,20 @@ def selected(
         values += [org, *seen_values]
     source = "knowledge AS k" if as_of is None else f"knowledge_at({int(as_of)}) AS k"
     return Selection(source, where, values)
+
+
+def as_stated(types: Sequence[str], scopes: Sequence[str], owner: str | None) -> tuple[list[str], list[Any]]:
+    """The predicates of rows `k` with any of these types, any of these scopes and this owner, and their values."""
+    where: list[str] = []
+    values: list[Any] = []
+    for column, any_of in (("types", types), ("scopes", scopes)):
+        if any_of:
+            where.append("(" + " OR ".join(f"list_contains(k.{column}, ?)" for _ in any_of) + ")")
+            values += any_of
+    if owner is not None:
+        where.append("k.owner = ?")
+        values.append(owner)
+    return where, values
 
 
 def _status(status: str, alive: str) -> str:
