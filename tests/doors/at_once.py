@@ -1,10 +1,12 @@
 """Two requests at once: a rival's whole request comes between any two things that another one asks of log and view.
 
-Where the rival comes is counted, not timed, so that a test tries every moment and finds the same each time.
+Where the rival comes is counted, not timed, so that a test tries every moment and finds the same each time. A rival that
+has to wait for its turn until the request is done is answered after it.
 """
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -13,6 +15,8 @@ from typing import Any
 
 import httpx
 
+from producers.operations.desk import Desk
+from producers.operations.models import evolutions
 from tests.doors.http_door import Door
 
 Request = Callable[[str], Awaitable[httpx.Response]]
@@ -37,7 +41,8 @@ class _Moment:
 
     def __init__(self, at: int, rival: Callable[[], Awaitable[httpx.Response]]) -> None:
         self._left, self._rival = at, rival
-        self.answer: httpx.Response | None = None
+        self._waits = asyncio.Event()
+        self._coming: asyncio.Task[httpx.Response] | None = None
 
     async def comes(self) -> None:
         if not _COUNTED.get():
@@ -46,9 +51,23 @@ class _Moment:
         if self._left == 0:
             counted = _COUNTED.set(False)
             try:
-                self.answer = await self._rival()
+                self._coming = asyncio.create_task(self._told())
             finally:
                 _COUNTED.reset(counted)
+            waits = asyncio.create_task(self._waits.wait())
+            await asyncio.wait({self._coming, waits}, return_when=asyncio.FIRST_COMPLETED)
+            waits.cancel()
+
+    async def answer(self) -> httpx.Response | None:
+        """What the rival was told; None when it did not come."""
+        return None if self._coming is None else await self._coming
+
+    def waits(self) -> None:
+        """Let the request go on: the rival waits for it."""
+        self._waits.set()
+
+    async def _told(self) -> httpx.Response:
+        return await self._rival()
 
 
 async def at_every_moment(
@@ -67,11 +86,12 @@ async def at_every_moment(
                 told = await request(name)
             finally:
                 _COUNTED.reset(counted)
-        if moment.answer is None:
+            answer = await moment.answer()
+        if answer is None:
             assert at > 1, "the request asks nothing of log and view"
             return
-        assert max(told.status_code, moment.answer.status_code) < 500, (told.text, moment.answer.text)
-        yield Met(name, before, told, moment.answer)
+        assert max(told.status_code, answer.status_code) < 500, (told.text, answer.text)
+        yield Met(name, before, told, answer)
     raise AssertionError("the request does not come to its end")
 
 
@@ -89,6 +109,15 @@ def _watched(door: Door, moment: _Moment) -> Iterator[None]:
         setattr(of, name, asked)
         watched.append((of, name))
 
+    turn_of = evolutions.turn_of
+
+    def turn(desk: Desk, process_id: str) -> asyncio.Lock:
+        lock = turn_of(desk, process_id)
+        if lock.locked():
+            moment.waits()
+        return lock
+
+    evolutions.turn_of = turn
     for name in LOG:
         watch(door.desk.ledger, name)
     for name in VIEW:
@@ -96,6 +125,7 @@ def _watched(door: Door, moment: _Moment) -> Iterator[None]:
     try:
         yield
     finally:
+        evolutions.turn_of = turn_of
         for of, name in watched:
             delattr(of, name)
 

@@ -8,7 +8,7 @@ import platform
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -38,31 +38,41 @@ def has_slices() -> bool:
 where_slices_are = pytest.mark.skipif(not has_slices(), reason="this kernel gives every task the same slice")
 
 
+def begun_process() -> subprocess.Popen[bytes]:
+    """A process that waits for the end of its input."""
+    return subprocess.Popen([sys.executable, "-c", "import sys; sys.stdin.read()"], stdin=subprocess.PIPE)
+
+
+def in_new_thread(ask: Callable[[], list[int]]) -> list[int]:
+    """What is told by a thread that begins with usual slices, whatever the calling one has."""
+    told: list[int] = []
+    thread = threading.Thread(target=lambda: told.extend(ask()))
+    thread.start()
+    thread.join()
+    return told
+
+
 @pytest.fixture
 def another() -> Iterator[int]:
     """The process id of somebody else."""
-    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as process:
+    with begun_process() as process:
         yield process.pid
 
 
 @where_slices_are
 def test_a_thread_that_asks_has_short_slices_and_what_it_begins_has_the_usual_ones() -> None:
-    usual, seen = slice_of(), []
+    before = slice_of()
 
-    def asks() -> None:
+    def asks() -> list[int]:
+        usual = slice_of()
         short_slices_of_this_thread()
-        seen.append(slice_of())
-        begun = threading.Thread(target=lambda: seen.append(slice_of()))
-        begun.start()
-        begun.join()
-        with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as child:
-            seen.append(slice_of(child.pid))
+        with begun_process() as child:
+            return [slice_of(), usual, slice_of(child.pid), *in_new_thread(lambda: [slice_of()])]
 
-    thread = threading.Thread(target=asks)
-    thread.start()
-    thread.join()
-    assert seen == [NANOSECONDS, usual, usual]
-    assert slice_of() == usual != NANOSECONDS
+    short, usual, of_process, of_thread = in_new_thread(asks)
+    assert short == NANOSECONDS
+    assert usual == of_process == of_thread != NANOSECONDS
+    assert slice_of() == before
 
 
 @where_slices_are
@@ -97,10 +107,15 @@ def test_of_a_processor_whose_call_is_not_known_nothing_is_asked(monkeypatch: py
 
 @where_slices_are
 def test_where_the_kernel_refuses_a_node_starts_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
-    usual = slice_of()
     monkeypatch.setattr(short_slices, "_RESET_ON_FORK", 1 << 40)  # a flag that no kernel has
-    short_slices_of_this_thread()
-    assert slice_of() == usual
+
+    def asks() -> list[int]:
+        usual = slice_of()
+        short_slices_of_this_thread()
+        return [usual, slice_of()]
+
+    usual, then = in_new_thread(asks)
+    assert then == usual != NANOSECONDS
 
 
 def test_of_a_process_that_has_ended_nothing_is_asked() -> None:

@@ -61,8 +61,8 @@ class Doing:
     def rejected(self, kind: str) -> Request:
         return self._asked(f"{kind}s/{kind}-{{name}}/reject")
 
-    def applied(self) -> Request:
-        return self._asked("slims/slim-{name}/apply?wait=0")
+    def applied(self, kind: str) -> Request:
+        return self._asked(f"{kind}s/{kind}-{{name}}/apply" + ("?wait=0" if kind == "slim" else ""))
 
     def _asked(self, path: str, body: dict[str, Any] | None = None) -> Request:
         async def request(name: str) -> httpx.Response:
@@ -80,8 +80,10 @@ PAIRS = {
     "one side holds, twice": lambda do: (do.conflict, do.resolved("a"), do.resolved("a")),
     "both in one, and the other side": lambda do: (do.conflict, do.resolved("a", **BOTH), do.resolved("b")),
     "an evolution rejected twice": lambda do: (do.evolution, do.rejected("evolution"), do.rejected("evolution")),
-    "a slim rejected, and applied": lambda do: (do.slim, do.rejected("slim"), do.applied()),
-    "a slim applied, and rejected": lambda do: (do.slim, do.applied(), do.rejected("slim")),
+    "an evolution rejected, and applied": lambda do: (do.evolution, do.rejected("evolution"), do.applied("evolution")),
+    "an evolution applied, and rejected": lambda do: (do.evolution, do.applied("evolution"), do.rejected("evolution")),
+    "a slim rejected, and applied": lambda do: (do.slim, do.rejected("slim"), do.applied("slim")),
+    "a slim applied, and rejected": lambda do: (do.slim, do.applied("slim"), do.rejected("slim")),
 }
 
 

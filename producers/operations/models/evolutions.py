@@ -92,7 +92,7 @@ async def apply(
 
     Raises UnknownProcess, IllegalState, UnknownKnowledge, NotOwner, VersionConflict (the item changed), …
     """
-    async with _turn(desk, process_id):
+    async with turn_of(desk, process_id):
         return await _apply(desk, caller, lineage, process_id, retry)
 
 
@@ -133,7 +133,8 @@ async def _apply(desk: Desk, caller: Caller, lineage: Lineage, process_id: str, 
     raise VersionConflict(f"others keep writing to the item of {process_id}: try again", id=process_id)
 
 
-def _turn(desk: Desk, process_id: str) -> asyncio.Lock:
+def turn_of(desk: Desk, process_id: str) -> asyncio.Lock:
+    """The lock that a decision on this evolution holds, on this node."""
     return _deciding.setdefault((desk.org, process_id), asyncio.Lock())
 
 
@@ -152,7 +153,7 @@ async def reject(
     retry: uuid.UUID | None = None,
 ) -> Decided:
     """Reject a proposal. Raises UnknownProcess, IllegalState, VersionConflict, BrokerUnavailable."""
-    async with _turn(desk, process_id):
+    async with turn_of(desk, process_id):
         return await _reject(desk, caller, lineage, process_id, reason, retry)
 
 
