@@ -1,7 +1,7 @@
 """Two requests at once: a rival's whole request comes between any two things that another one asks of log and view.
 
-Where the rival comes is counted, not timed, so that a test tries every moment and finds the same each time. A rival that
-has to wait for its turn until the request is done is answered after it.
+Where the rival comes is counted, not timed, so that a test tries every moment and finds the same each time. A rival
+that has to wait for its turn until the request is done is answered after it.
 """
 
 from __future__ import annotations
