@@ -2,8 +2,9 @@
 
 A real node holds a real corpus (`../shared/data` beside the project, or KLEDGER_BENCH_DATA; made items without it). A
 person searches, in turns with and without `record=false`, so that both meet the same machine; what a person asks is
-sealed in the recall. Recalls are folded some time after their answers: a turn lasts longer than they wait, and the next
-one begins when all are folded, so that each turn pays for its own. The processor time of the node's processes has all.
+sealed in the recall. Who begins alternates, as a node's first searches are its slowest. Recalls are folded some time
+after their answers: a turn lasts longer than they wait, and the next one begins when all are folded, so that each turn
+pays for its own. The processor time of the node's processes has all.
 """
 
 from __future__ import annotations
@@ -29,9 +30,9 @@ from bench.recall import data_directory
 from bench.search import Ask, head_of, imported, over_http, searchable, start_import, timed
 from bench.visible import HttpClient, percentile, running_node
 
-ROUNDS = 6
-QUERIES = 700
-WARM_UP = 60
+ROUNDS = 4
+QUERIES, QUERIES_OF_MANY = 1_500, 3_000
+WARM_UP = 600
 CLIENTS = 8
 MADE = 5_000
 TICKS = os.sysconf("SC_CLK_TCK")
@@ -71,20 +72,21 @@ async def measure(rounds: int) -> list[dict[str, Any]]:
         together: dict[str, list[float]] = {way: [] for way in ways}
         rates: dict[str, list[float]] = {way: [] for way in ways}
         used: dict[str, list[float]] = {way: [] for way in ways}
-        for _ in range(rounds):
-            for way, ask in ways.items():
+        orders = [list(ways.items()), list(ways.items())[::-1]]
+        for number in range(rounds):
+            for way, ask in orders[number % 2]:
                 before = processor_time(node.pid)
                 head = await _folded(http)
                 alone[way] += await timed(ask, list(islice(endless, QUERIES)))
                 await _folded(http, head + (QUERIES if way == "recorded" else 0))
                 used[way].append((processor_time(node.pid) - before) * 1_000 / QUERIES)
-        for _ in range(rounds):
-            for way, ask in ways.items():
+        for number in range(rounds):
+            for way, ask in orders[number % 2]:
                 head = await _folded(http)
-                taken, rate = await _by_many(ask, list(islice(endless, QUERIES)))
+                taken, rate = await _by_many(ask, list(islice(endless, QUERIES_OF_MANY)))
                 together[way] += taken
                 rates[way].append(rate)
-                await _folded(http, head + (QUERIES if way == "recorded" else 0))
+                await _folded(http, head + (QUERIES_OF_MANY if way == "recorded" else 0))
     return [*_rows("one client", alone), *_rows(f"{CLIENTS} clients", together), *_cost_rows(rates, used)]
 
 

@@ -25,7 +25,7 @@ A_FEW = 8
 GATHER_SECONDS = 0.25
 LONGEST_SECONDS = 0.35
 # How long recalls wait for each other while nothing else comes behind them, and how many are folded at once.
-RECALLS_SECONDS = 2.0
+RECALLS_SECONDS = 5.0
 MOST_RECALLS = 2_000
 _RECALL = RecallServed.entity()
 # A growing batch is decoded in pieces of this size while more events arrive.
