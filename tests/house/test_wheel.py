@@ -11,7 +11,9 @@ from zipfile import ZipFile
 import pytest
 from packaging.requirements import Requirement
 
+from ledger.installed import product_version
 from tests.house.project import ROOT
+from tests.patience import PATIENCE
 
 # What a program finds that has this wheel and the packages of the client, and no other.
 _ALONE = """
@@ -93,6 +95,17 @@ def test_the_command_without_the_packages_of_a_node_says_how_to_install_them(whe
     done = alone(wheel, "sys.argv = ['kledger', 'up']\nfrom producers.cli.entry import main\nmain()\n")
     assert done.returncode == 1
     assert "pip install 'knowledge-ledger[node]'" in done.stderr
+
+
+def test_the_package_runs_as_a_module_as_the_command_does() -> None:
+    def told(*words: str) -> tuple[int, str]:
+        done = subprocess.run([*words], check=False, capture_output=True, text=True, timeout=PATIENCE)
+        return done.returncode, done.stdout
+
+    as_module = [sys.executable, "-m", "kledger"]
+    assert told(*as_module, "--version") == (0, f"kledger {product_version()}\n")
+    assert told(*as_module, "--help") == told(sys.executable, "-m", "producers.cli.main", "--help")
+    assert told(*as_module, "no-such-command")[0] == 2
 
 
 def test_the_command_says_where_it_runs_on_another_system() -> None:
