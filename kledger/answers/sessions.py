@@ -17,7 +17,7 @@ class AppendedMessages(TypedDict):
 
     session_id: str
     appended: Annotated[int, Field(description="Messages that are new in the session")]
-    duplicates: Annotated[int, Field(description="Messages whose id the session had: nothing of it was changed")]
+    duplicates: Annotated[int, Field(description="Messages that the session had already, in the same words")]
     count: Annotated[int, Field(description="Messages of the session by now")]
     position: Annotated[int, Field(description="The log position at which the session was opened")]
 

@@ -34,8 +34,9 @@ def _path(wire: Wire, rest: str = "") -> str:
 async def append(wire: Wire, messages: Sequence[Mapping[str, Any]]) -> AppendedMessages:
     """Append messages in order: objects with `role` and `content`, and what else a message has.
 
-    One without an `id` gets one. A message id that the session has already changes nothing, so that what is sent again
-    after an error is there once. The session opens with its first message. InvalidPayload, PayloadTooLarge.
+    One without an `id` gets one. A message that the session has already changes nothing, so that what is sent again
+    after an error is there once. The session opens with its first message. MessageExists where one has the id of
+    another; InvalidPayload, PayloadTooLarge.
     """
     said = [{"id": uuid4().hex, **message} for message in messages]
     return await wire.write("POST", _path(wire, "/messages"), {"messages": said})

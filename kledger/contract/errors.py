@@ -65,6 +65,10 @@ class KnowledgeExists(LedgerError):
     """An item with this id is there already, with other content."""
 
 
+class MessageExists(LedgerError):
+    """The session has a message with this id already, with other words: nothing was appended."""
+
+
 class IdempotencyMismatch(LedgerError):
     """An Idempotency-Key came again with another request: the first one counts, this one changed nothing."""
 

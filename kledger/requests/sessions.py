@@ -25,7 +25,7 @@ from kledger.requests.said import in_our_form
 
 
 class SessionMessageBody(Asked):
-    """One message. The session holds an id once, however often it is sent.
+    """One message. The session holds an id once, however often it is sent; with other words it is refused.
 
     `tool_calls` are what an assistant asks tools for, each with an `id`; a message of the role `tool` names the call
     that it answers in `tool_call_id`. `name` is who says it, where several have the same role. `tokens` is the count

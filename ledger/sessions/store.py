@@ -20,6 +20,7 @@ from ledger.privacy.vault import Held, Vault
 from ledger.sessions.head import Head, head_read
 from ledger.sessions.message_batch import first_batch
 from ledger.sessions.port import NewRecord, Record, SessionStream
+from ledger.sessions.said_again import unknown
 from ledger.sessions.settings import SessionSettings
 from ledger.sessions.subjects import SessionKey, key_of, of_message, of_owner
 from ledger.sessions.summaries import Summary, summary_read
@@ -128,8 +129,9 @@ class SessionStore:
 
         Each record names the trace in which its message was appended.
 
-        The caller holds the session's turn. Raises PayloadTooLarge, IllegalSubject, SubjectForgotten,
-        BrokerUnavailable; then the first ones may be stored.
+        The caller holds the session's turn. Raises MessageExists, PayloadTooLarge, IllegalSubject, SubjectForgotten,
+        BrokerUnavailable; then the first ones may be stored, but for MessageExists: of that, only where another node
+        appends at the same moment, and they are more than one batch.
         """
         async with self._holding.under_way([key.owner]):
             return await self._append(key, head, said, at_us, trace_id)
@@ -140,13 +142,16 @@ class SessionStore:
         tails = self._tails
         data_key = await self._sealer.key_to_seal(key.owner)
         tail = tails.get(key)
-        known = set(tail.sizes) if tail is not None and tail.head.position == head.position else set()
-        left = [document for document in said if document["id"] not in known]
-        appended = 0
+        known = tail.messages if tail is not None and tail.head.position == head.position else ()
+        left = unknown(said, {message.id: message for message in known})
+        appended, looked_for = 0, not head.count
         for _ in range(_TRIES):
             if not left:
                 return Outcome(head, appended, len(said) - appended)
             batch = first_batch(key, left, head.count, at_us=at_us, trace_id=trace_id, data_key=data_key)
+            if len(batch.messages) < len(left) and not looked_for:  # before the first batch: a conflict changes nothing
+                looked_for, left = True, await self.not_there(key, left)
+                continue
             after = head.with_messages(batch.messages)
             position = await self.stream.put([*batch.records, NewRecord(key.head(), after.written(), head.position)])
             if position is not None:
@@ -349,13 +354,17 @@ class SessionStore:
         await self.stream.close()
 
     async def not_there(self, key: SessionKey, said: Sequence[JsonObject]) -> list[JsonObject]:
-        """Those of the messages that the session does not have."""
+        """Those of the messages that the session does not have. Raises MessageExists."""
 
-        async def is_there(message_id: str) -> bool:
-            async with self._looking:
-                return await self.stream.last(key.one("said", message_id)) is not None
+        async def is_there(document: JsonObject) -> bool:
+            async with self._opening:
+                record = await self.stream.last(key.one("said", document["id"]))
+                if record is None:
+                    return False
+                (stored,) = await self._messages(key, [record])
+                return not unknown([document], {stored.id: stored})
 
-        there = await asyncio.gather(*(is_there(document["id"]) for document in said))
+        there = await asyncio.gather(*map(is_there, said))
         return [document for document, known in zip(said, there, strict=True) if not known]
 
     async def _messages(self, key: SessionKey, records: Sequence[Record]) -> list[Message]:

@@ -42,6 +42,7 @@ _CODES = {
     408: ("request_too_slow",),
     409: (
         "knowledge_exists",
+        "message_exists",
         "version_conflict",
         "illegal_state",
         "backup_mismatch",

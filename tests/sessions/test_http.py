@@ -48,6 +48,19 @@ async def test_a_session_opens_with_its_first_message_and_counts_an_id_once(door
     assert page["messages"][0] == {"id": "a", "number": 1, "role": "user", "content": "the word a, 一句话"}
 
 
+async def test_a_message_that_comes_again_with_other_words_opens_and_changes_nothing(door: Door) -> None:
+    await append(door, ALICE, "s1", "a", "b")
+    await door.post(f"{S}/s1/close", headers=ALICE)
+    before = await door.head()
+    body = {"messages": [{"id": "c", "role": "user", "content": "new"}, {"id": "b", "role": "user", "content": "else"}]}
+    told = refusal(await door.post(f"{S}/s1/messages", json=body, headers=ALICE), 409, "message_exists")
+    assert "'b'" in told
+    assert await door.head() == before
+    assert [each["status"] for each in await listed(door, ALICE)] == ["closed"]
+    assert [each["id"] for each in (await door.get(f"{S}/s1/messages", headers=ALICE)).json()["messages"]] == ["a", "b"]
+    assert (await append(door, ALICE, "s1", "b"))["duplicates"] == 1
+
+
 async def test_pages_go_through_all_messages_once(door: Door) -> None:
     await append(door, ALICE, "s1", *(f"m{n}" for n in range(25)))
     seen, after = [], None

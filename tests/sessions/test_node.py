@@ -10,7 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from kledger import LedgerClient
-from kledger.contract.errors import BrokerMisconfigured, SubjectForgotten, UnknownSession
+from kledger.contract.errors import BrokerMisconfigured, MessageExists, SubjectForgotten, UnknownSession
 from ledger.broker.access import LEDGER_STREAM, SESSIONS_STREAM
 from ledger.broker.connection import BrokerConnection
 from producers.cli.main import app
@@ -52,6 +52,22 @@ def test_every_interface_reads_what_one_of_them_appended(shared_node: RunningNod
         assert rows == [["walk/1", "closed", 3]]
         assert command("remove", "walk/1")["status"] == "removed"
         assert walker.sessions()["results"] == []
+
+
+def test_every_interface_refuses_an_id_that_comes_with_other_words(shared_node: RunningNode) -> None:
+    words = ["session", "append", "other-1", "else", "--id", "m-1", "--user", "other", "--url", shared_node.url]
+    with shared_node.client() as ledger:
+        session = ledger.acting_as(user="other").session("other-1")
+        assert session.append(said("first"))["appended"] == 1
+        with pytest.raises(MessageExists, match="m-1"):
+            session.append(said("else"))
+        done = CliRunner().invoke(app, words)
+        assert (done.exit_code, "m-1" in done.stderr) == (1, True), done.output
+        asked = {"session_id": "other-1", "messages": said("else")}
+        told = tool(shared_node.url, "other", "session_append", asked, refused=True)
+        assert told["error"]["code"] == "message_exists", told
+        assert session.append(said("first"))["duplicates"] == 1
+        assert session.expand("m-1")["messages"][0]["content"] == "first"
 
 
 def test_words_outlive_the_node_and_are_in_its_backup(tmp_path: Path) -> None:

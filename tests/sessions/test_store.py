@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from kledger.contract.errors import SubjectForgotten
+from kledger.contract.errors import MessageExists, SubjectForgotten
 from ledger.privacy.vault import MemoryVault
 from ledger.sessions.head import Head
 from ledger.sessions.port import MOST_READ, NewRecord, SessionStream
@@ -50,13 +50,46 @@ async def test_an_id_counts_once_however_often_and_through_whichever_node_it_is_
 ) -> None:
     store, other = SessionStore(stream, vault), SessionStore(stream, vault)
     await appended(store, MEI, said(1, 2, 3))
-    outcome = await appended(store, MEI, said(2, 3, 4, content="something else"))
+    outcome = await appended(store, MEI, [*said(2, tokens=12), *said(3, created_at="2026-03-05"), *said(4)])
     assert (outcome.appended, outcome.duplicates, outcome.head.count) == (1, 2, 4)
     outcome = await appended(other, MEI, said(4, 1, 5))
     assert (outcome.appended, outcome.duplicates, outcome.head.count) == (1, 2, 5)
     assert [each.content for each in await store.page(MEI, 0, 10)] == [
-        "第 1 句 word1", "第 2 句 word2", "第 3 句 word3", "something else", "第 5 句 word5",
+        "第 1 句 word1", "第 2 句 word2", "第 3 句 word3", "第 4 句 word4", "第 5 句 word5",
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize("through", ["the node that has it in memory", "another node"])
+@pytest.mark.parametrize("other", [{"content": "else"}, {"role": "tool"}, {"name": "ann"}, {"attachments": [{"a": 1}]}])
+async def test_an_id_that_comes_with_other_words_is_refused_and_changes_nothing(
+    stream: SessionStream, vault: MemoryVault, through: str, other: dict[str, Any]
+) -> None:
+    store = SessionStore(stream, vault)
+    await appended(store, MEI, said(1, 2, 3))
+    before, head = await store.page(MEI, 0, 10), await store.head(MEI)
+    asked = store if through == "the node that has it in memory" else SessionStore(stream, vault)
+    with pytest.raises(MessageExists, match="m-2"):
+        await appended(asked, MEI, [*said(1), {**said(2)[0], **other}, *said(4)])
+    assert (await store.page(MEI, 0, 10), await store.head(MEI)) == (before, head)
+    assert (await appended(asked, MEI, said(2, 4))).appended == 1
+
+
+async def test_other_words_behind_more_than_one_batch_leave_the_first_one_out(
+    stream: SessionStream, vault: MemoryVault
+) -> None:
+    store = SessionStore(stream, vault)
+    await appended(store, MEI, said(*range(60)))
+    with pytest.raises(MessageExists, match="m-0"):
+        await appended(store, MEI, [*said(*range(100, 700)), *said(0, content="else")])
+    assert len(await store.page(MEI, 0, 1_000)) == 60
+
+
+async def test_words_that_were_erased_are_compared_with_nothing(stream: SessionStream, vault: MemoryVault) -> None:
+    store = SessionStore(stream, vault)
+    await appended(store, MEI, said(1))
+    await vault.destroy("user:mei", by="user:local", at="2026-03-05T12:00:00Z", receipt="r")
+    store.drop()
+    assert await store.not_there(MEI, said(1, content="else")) == []
 
 
 async def test_nodes_that_append_at_once_number_every_message(stream: SessionStream, vault: MemoryVault) -> None:

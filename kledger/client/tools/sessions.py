@@ -15,7 +15,7 @@ from kledger.client.wire import Wire
 async def session_append(wire: Wire, session_id: given.SessionId, messages: given.Messages) -> AppendedMessages:
     """Keep messages of a conversation, in order: yours, your user's, and what tools answered.
 
-    An id counts once in a session: what you send again after an error is there once.
+    An id counts once in a session: what you send again after an error is there once, and other words need another id.
     """
     return await sessions.append(replace(wire, session_id=session_id), messages)
 

@@ -28,9 +28,10 @@ _LONGEST_VERB = SessionSummarised.verb()
 async def append(
     desk: Desk, caller: Caller, lineage: Lineage, session_id: str, payload: AppendRequest
 ) -> AppendedMessages:
-    """Append messages in order; one whose id the session has already changes nothing.
+    """Append messages in order; one that the session has already changes nothing.
 
-    Raises InvalidPayload, PayloadTooLarge, IllegalSubject, SubjectForgotten, BrokerUnavailable, ViewBehind.
+    Raises MessageExists (an id is there with other words), InvalidPayload, PayloadTooLarge, IllegalSubject,
+    SubjectForgotten, BrokerUnavailable, ViewBehind.
     """
     store = store_of(desk)
     owner = first_entity(caller)

@@ -8,6 +8,7 @@ _DAMAGED = "What the node keeps is damaged. Tell whoever runs it."
 _SET_UP = "The node is not set up for this. Tell whoever runs it."
 _ITSELF = "Something inside the node failed. Try again in a moment; if it stays so, tell whoever runs it."
 _MODEL = "The model that was asked gave no answer that can be used. Nothing has changed."
+_TAKEN = "There is something under this id already, with other content."
 _TRY_AGAIN = "The node is not ready for this at the moment. Try again in a few seconds."
 _NOT_THERE = "This is not there, or you may not see it. Check its id, and as whom you look."
 _EVENT = "An event of the log is not as this version of the node knows it."
@@ -38,9 +39,10 @@ CODES: Mapping[str, str] = {
     "interrupted": "The node was stopped while a model worked. Ask again if you still want it.",
     "invalid_payload": "Something that was written does not fit.",
     "key_missing": _DAMAGED,
-    "knowledge_exists": "There is something under this id already, with other content.",
+    "knowledge_exists": _TAKEN,
     "log_gap": _DAMAGED,
     "log_replaced": "The log is not the one that was there before. Tell whoever runs the node.",
+    "message_exists": _TAKEN,
     "method_not_allowed": "There is no such page.",
     "model_failed": _MODEL,
     "model_refused": "The model declined to answer this. Ask in other words.",
