@@ -96,10 +96,11 @@ class AsyncLedgerClient(AsyncItems, LedgerEndpoints):
     """A node of the ledger, for async callers. Use it in `async with`, or call `aclose` in the end.
 
     `url` is that of the node (None: the environment's KLEDGER_URL, else DEFAULT_URL). `timeout` is seconds of silence
-    that end an attempt: an answer that goes on coming is waited for. What is safe to repeat is sent again for
-    `retry_for` seconds (None: the environment's KLEDGER_RETRY_FOR, else 30, and 3 where nothing has answered yet), at
-    most `retries` times. With `read_your_writes` every read sees what this client wrote, or says in `degraded` that it
-    does not. `token` is needed where the node has tokens; without one it is the environment's KLEDGER_TOKEN.
+    that end an attempt: an answer that goes on coming is waited for, and the `wait` of a call comes on top. What is
+    safe to repeat is sent again for `retry_for` seconds (None: the environment's KLEDGER_RETRY_FOR, else 30, and 3
+    where nothing has answered yet), at most `retries` times. With `read_your_writes` every read sees what this client
+    wrote, or says in `degraded` that it does not. `token` is needed where the node has tokens; without one it is the
+    environment's KLEDGER_TOKEN.
     """
 
     @telling_what_it_takes

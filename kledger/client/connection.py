@@ -7,6 +7,7 @@ a restart of the node is waited out. It remembers the highest position that it w
 
 from __future__ import annotations
 
+import math
 import os
 import random
 import threading
@@ -52,6 +53,7 @@ LONGEST_PAUSE = 2.0
 LONGEST_WAIT = 30.0  # what a node may ask for before the next try
 TOKEN_VARIABLE = "KLEDGER_TOKEN"
 URL_VARIABLE = "KLEDGER_URL"
+_WAITS = ("wait", "patience")  # in which a request says how long the node may wait: for a position, for a model
 _CHANGING = threading.Lock()  # of every connection, so that one can be copied and pickled; it is held for a moment
 
 
@@ -136,7 +138,7 @@ class Connection:
         """
         content = encoded(body)
         sent = {**headers, "Content-Type": "application/json"} if content is not None else dict(headers)
-        request = Request(method, path, params, sent, content)
+        request = Request(method, path, params, sent, content, _waits_in(params, body))
         began = time.monotonic()
         for attempt in count():
             outcome = await self._try(request, repeatable, also)
@@ -160,7 +162,8 @@ class Connection:
             reason = f"no connection within {self._connect_timeout():g} s"
             return _Failed(self._unreachable(reason, error), again=True)  # it was surely not handled
         except ReplyTimedOut as error:
-            return _Failed(self._unreachable(f"no answer within {self.timeout:g} s", error), again=False)
+            silence = f"no answer within {self.timeout + request.waits:g} s"
+            return _Failed(self._unreachable(silence, error), again=False)
         except ConnectionBroken as error:
             wrong = None if self.answered else wrong_address(error, self.address)
             # Without a connection it was surely not handled. Who states a time waits for a name as well, as for
@@ -243,6 +246,13 @@ def _asked_to_wait(failure: Exception) -> float:
     """Seconds that the node asked for, where it did."""
     stated = failure.details.get("retry_after") if isinstance(failure, RateLimited) else None
     return min(float(stated), LONGEST_WAIT) if isinstance(stated, int | float) else 0.0
+
+
+def _waits_in(*stated: object) -> float:
+    """Seconds that the node is asked to wait before it answers, by parameters and a body."""
+    asked = [each[name] for each in stated if isinstance(each, Mapping) for name in _WAITS if name in each]
+    # What is no time is the node's to refuse.
+    return sum(float(each) for each in asked if isinstance(each, int | float) and 0 < each < math.inf)
 
 
 def _pause(attempt: int) -> float:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 BASE = "/api/slims"
 A_LOOK = 10.0
-"""Seconds that one request waits at most: shorter than any client's time limit."""
+"""Seconds that one request waits at most: a caller that is interrupted, or a node that stops, is not waited for."""
 
 
 async def slim(
@@ -46,7 +46,7 @@ async def slims(wire: Wire, *, status: SlimStatus | None = None, limit: int = 20
 
 async def slim_get(wire: Wire, id: str, *, wait: float = 0.0) -> Slim:
     """One slim with its groups; waits up to `wait` seconds until it is settled. UnknownProcess when there is none."""
-    return await wire.read(f"{BASE}/{segment(id)}", {"patience": min(wait, A_LOOK)})
+    return await _settled(wire, await _looked(wire, id, wait), wait - A_LOOK)
 
 
 async def slim_apply(wire: Wire, id: str, *, wait: float = 600.0, idempotency_key: str | None = None) -> Slim:
@@ -75,8 +75,14 @@ async def _decided(wire: Wire, id: str, what: str, wait: float, key: str | None)
 async def _settled(wire: Wire, answer: Slim, wait: float) -> Slim:
     """Look again until it is done, or `wait` seconds are over."""
     while not answer["done"] and wait > 0:
-        answer = await slim_get(wire, answer["id"], wait=wait)
+        answer = await _looked(wire, answer["id"], wait)
         wait -= A_LOOK
+    return answer
+
+
+async def _looked(wire: Wire, id: str, wait: float) -> Slim:
+    """A slim after one request."""
+    answer: Slim = await wire.read(f"{BASE}/{segment(id)}", {"patience": min(wait, A_LOOK)})
     return answer
 
 

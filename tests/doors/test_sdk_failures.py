@@ -30,7 +30,8 @@ from kledger.contract.errors import (
     ServiceFailed,
     ViewBehind,
 )
-from tests.doors.scripted_node import ScriptedNode, scripted_node
+from tests.doors.scripted_node import Asked, Reply, ScriptedNode, scripted_node
+from tests.patience import PATIENCE, comes_true
 
 SAVED = {"id": "k-1", "position": 7, "version": 1, "event_id": "e-1", "duplicate": False}
 
@@ -381,6 +382,59 @@ async def test_a_node_that_does_not_answer_in_time_is_told(nobody: str) -> None:
         async with AsyncLedgerClient(url, timeout=0.05) as ledger:
             with pytest.raises(NodeUnreachable, match=r"no answer within 0\.05 s"):
                 await ledger.search("q")
+
+
+class Holding(ScriptedNode):
+    """Answers nothing before somebody has given up."""
+
+    held = False
+
+    def __init__(self, url: str) -> None:
+        super().__init__(url)
+        self.given_up = threading.Event()
+
+    def reply(self, asked: Asked) -> Reply:
+        self.held = True
+        self.given_up.wait(PATIENCE)
+        return super().reply(asked)
+
+
+WAITING: dict[str, tuple[str, Callable[[Any], Any]]] = {
+    "a position": ("GET /api/knowledge/k-1", lambda ledger: ledger.seeing(7, wait=PATIENCE).get("k-1")),
+    "a rewrite": ("PUT /api/knowledge/k-1", lambda ledger: ledger.evolve("k-1", "shorter", wait=PATIENCE)),
+    "a slim": ("POST /api/knowledge/slim", lambda ledger: ledger.slim(wait=PATIENCE)),
+    "a decision": ("POST /api/slims/s-1/apply", lambda ledger: ledger.slim_apply("s-1", wait=PATIENCE)),
+    "what was begun": ("GET /api/slims/s-1", lambda ledger: ledger.slim_get("s-1", wait=PATIENCE)),
+}
+
+
+@pytest.mark.parametrize("waits", ["on a loop", "on a thread"])
+@pytest.mark.parametrize("what", WAITING)
+async def test_a_wait_that_a_call_states_is_not_cut_by_the_time_of_the_client(what: str, waits: str) -> None:
+    line, call = WAITING[what]
+    with scripted_node(Holding) as node:
+        assert isinstance(node, Holding)
+        node.says("GET /api/knowledge/impatient", {})
+        node.says(line, {"id": "s-1", "done": True})
+        async with AsyncLedgerClient(node.url, timeout=0.05) as ledger:
+            with LedgerClient(node.url, timeout=0.05) as blocking:
+                if waits == "on a loop":
+                    patient = asyncio.ensure_future(call(ledger))
+                else:
+                    patient = asyncio.ensure_future(asyncio.to_thread(call, blocking))
+                await comes_true(lambda: patient.done() or node.held)
+                with pytest.raises(NodeUnreachable, match=r"no answer within 0\.05 s"):
+                    await ledger.get("impatient")
+                node.given_up.set()
+                assert (await patient)["id"] == "s-1"
+
+
+async def test_a_slim_is_looked_at_again_until_the_wait_for_it_is_over(node: ScriptedNode) -> None:
+    for done in (False, False, True):
+        node.says("GET /api/slims/s-1", {"id": "s-1", "done": done})
+    async with AsyncLedgerClient(node.url) as ledger:
+        assert (await ledger.slim_get("s-1", wait=0.0))["done"] is False
+        assert (await ledger.slim_get("s-1", wait=600.0))["done"] is True
 
 
 async def test_an_unhealthy_node_is_an_answer(node: ScriptedNode) -> None:

@@ -17,6 +17,8 @@ class Request(NamedTuple):
     params: Mapping[str, Any]
     headers: Mapping[str, str]
     content: bytes | None
+    waits: float = 0.0
+    """Seconds of silence that it asks for: a node that waits for something is given them beside the usual ones."""
 
 
 class Reply(NamedTuple):

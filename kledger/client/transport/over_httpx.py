@@ -66,12 +66,14 @@ class HttpxTransport:
     async def exchange(self, request: Request) -> Reply:
         """Send one request and return its answer. Raises NoReply."""
         try:
-            answer = await self.http.request(
+            http = self.http
+            answer = await http.request(
                 request.method,
                 request.path,
                 params=dict(request.params),
                 headers=request.headers,
                 content=request.content,
+                timeout=_lengthened(http.timeout, request.waits),
             )
         except httpx.ConnectTimeout as error:
             raise ConnectionTimedOut(str(error)) from error
@@ -100,6 +102,12 @@ class HttpxTransport:
         http = self._given or self._of.pop(asyncio.get_running_loop(), None)
         if http is not None:
             await http.aclose()
+
+
+def _lengthened(usual: httpx.Timeout, waits: float) -> httpx.Timeout:
+    """The usual times, with an answer that may come so many seconds later."""
+    read = usual.read if usual.read is None else usual.read + waits
+    return httpx.Timeout(connect=usual.connect, read=read, write=usual.write, pool=usual.pool)
 
 
 def _reason(error: Exception) -> str:

@@ -54,7 +54,7 @@ class SocketTransport:
         self._host, self._port = parts.hostname or "", parts.port or DEFAULT_PORT
         self._root, self._prefix = f"{parts.scheme}://{parts.netloc}", parts.path.rstrip("/")
         self._authorised = {"Authorization": f"Bearer {token}"} if token else {}
-        self._timeout, self._connect = _patience_of_a_socket(timeout), _patience_of_a_socket(connect)
+        self._timeout, self._connect = timeout, _patience_of_a_socket(connect)
         self._idle: list[_Idle] = []  # the one that is free for longest first
         self._closed = 0  # times
         self._lock = threading.Lock()
@@ -64,6 +64,7 @@ class SocketTransport:
         target = self._target(request)
         closed = self._closed
         connection, whole = self._taken() or self._connected(), False
+        connection.sock.settimeout(_patience_of_a_socket(self._timeout + request.waits))
         try:
             # What is refused before it is whole, as it is too large, is answered while it is still being sent.
             with contextlib.suppress(BrokenPipeError, ConnectionResetError):
@@ -111,7 +112,6 @@ class SocketTransport:
             raise NotConnected(str(error)) from socket.gaierror(socket.EAI_NONAME, str(error))
         except OSError as error:
             raise NotConnected(str(error)) from error
-        connection.sock.settimeout(self._timeout)
         return connection
 
     def _give_back(self, connection: HTTPConnection, usable: bool, closed: int) -> None:
