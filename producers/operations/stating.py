@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from kledger.contract.errors import InvalidPayload, NotOwner
 from kledger.contract.knowledge import Source
@@ -64,7 +64,7 @@ def saved_fact(payload: SaveRequest, caller: Caller) -> KnowledgeSaved:
             "types": payload.kinds(),
             "task": first_sentence(payload.content) if payload.task is None else payload.task,
             "content": payload.content,
-            "tags": payload.tags or {},
+            "tags": _tags(payload),
             "scopes": scopes,
             "owner": owner,
             "resource_ids": payload.referred() or [],
@@ -74,10 +74,21 @@ def saved_fact(payload: SaveRequest, caller: Caller) -> KnowledgeSaved:
             "harmful": before_cases(first, "harmful"),
             "confidence": float(_stated(first.confidence, new_item.CONFIDENCE)),
             "origin": _origin(payload),
-            "memory": None if payload.memory is None else Memory(**dict(payload.memory)),
+            "memory": None if payload.memory is None else Memory(**{**dict(payload.memory), "tags": _words(payload)}),
             "supersedes": payload.supersedes,
         }
     )
+
+
+def _tags(payload: SaveRequest) -> dict[str, Any]:
+    """The tags of an item; where a memory has words beside them, they are tags without a value."""
+    words = payload.memory.tags if payload.memory is not None and payload.tags else []
+    return {**tags_of_words(words), **(payload.tags or {})}
+
+
+def _words(payload: SaveRequest) -> list[str]:
+    """The words of a memory that has no tags beside them: it has its tags in one place."""
+    return [] if payload.memory is None or payload.tags else payload.memory.tags
 
 
 def _origin(payload: SaveRequest) -> Origin | None:

@@ -133,6 +133,28 @@ async def test_a_memory_whose_tags_were_stated_anew_is_found_by_those_alone(door
     assert await ids(door, tags="tea") == ["untouched", "m"]
 
 
+async def test_a_memory_that_is_saved_with_words_and_tags_keeps_both_whatever_becomes_of_it(door: Door) -> None:
+    memory = {"layer": "semantic", "tags": ["tea", "rank"]}
+    await door.saved(id="m", tags={"drink": "hot", "rank": 5}, memory=memory)
+    kept = {"tea": "", "drink": "hot", "rank": 5}
+
+    async def holds() -> None:
+        item = await read(door, f"{K}/m")
+        assert (item["tags"], item["memory"].get("tags")) == (kept, None)
+        assert (await read(door, f"{M}/m"))["tags"] == kept
+        for word in ("tea", "hot", "rank=5"):
+            assert await ids(door, tags=word) == await ids(door, path=M, tags=word) == ["m"], word
+        assert numbers((await facets(door))["tags"]) == {"drink": 1, "tea": 1, "rank": 1, "hot": 1}
+
+    await holds()
+    again = await door.saved(id="m", tags={"drink": "hot", "rank": 5}, memory=memory)
+    assert again["duplicate"]
+    await put(door, f"{K}/m", {"update_score": 5})
+    await holds()
+    await put(door, f"{K}/m", {"content": "Bo drinks coffee"})
+    await holds()
+
+
 async def test_scores_layers_and_who_said_it_first_narrow_a_list(door: Door) -> None:
     for score in range(1, 6):
         await door.saved(id=f"s{score}", score=score)

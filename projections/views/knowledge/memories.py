@@ -237,7 +237,7 @@ def _tags(item: JsonObject, stated: JsonObject) -> Any:
 
     They are a list where they are words alone, as a revision states them that names a list.
     """
-    if stated["tags"] and hold_words(item["version"], item["tags"]):
+    if stated["tags"] and hold_words(item["tags"]):
         return stated["tags"]
     return list(item["tags"]) if item["version"] > 1 and are_words(item["tags"]) else item["tags"]
 

@@ -24,13 +24,13 @@ def stated_memory(row: JsonObject) -> JsonObject | None:
 
 def shown_memory(row: JsonObject) -> JsonObject:
     """`memory` with the fields that are filled in, where the item is a memory; a memory that was promoted has no
-    lifetime any more, and one whose tags were stated anew has them in `tags` alone."""
+    lifetime any more, and one that has `tags` has them there alone."""
     stated = stated_memory(row)
     if stated is None:
         return {}
     if stated["layer"] != "short":
         stated["lifetime"] = None
-    if not hold_words(row["version"], orjson.loads(row["tags"] or "{}")):
+    if not hold_words(orjson.loads(row["tags"] or "{}")):
         stated["tags"] = []
     return {"memory": {name: value for name, value in stated.items() if value is not None and value != []}}
 

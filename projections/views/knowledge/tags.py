@@ -3,7 +3,7 @@
 Tags are a JSON object. Its keys are words, and so are the texts among its values and in its lists: of
 `{"domain": "testing", "labels": ["db", "ci"], "rank": 5}` they are domain, testing, labels, db, ci and rank. A word
 `name=value` is of what has this value under this name, as `domain=testing`, `labels=ci` or `rank=5`. The tags of a
-memory, which are a list, are words too, until its tags are stated anew.
+memory, which are a list, are words too, where the item has no tags beside them.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ def words_in(table: str = "") -> str:
     return f"list_distinct(json_keys({table}tags) || {texts})"
 
 
-def hold_words(version: int, tags: object) -> bool:
-    """Whether the tags of a memory's save are still its words: `tags` of its present version say it otherwise."""
-    return version == 1 or not tags
+def hold_words(tags: object) -> bool:
+    """Whether the words of a memory's save are its tags: `tags` of its present version say it otherwise."""
+    return not tags
 
 
 def words_hold(table: str = "") -> str:
     """`hold_words`, in SQL."""
-    return f"({table}version = 1 OR {table}tags = '{{}}')"
+    return f"({table}tags = '{{}}')"
 
 
 def _pair(table: str, name: str, value: str) -> str:
