@@ -67,7 +67,7 @@ def material(requested: JsonObject, messages: Sequence[JsonObject]) -> str:
     """The prompt text with the messages to find knowledge in."""
     parts = [
         f'{_item(message)}<message id="{message.get("id", "")}" role="{message.get("role", "user")}"{_name(message)}>\n'
-        f"{message.get('content', '')}\n</message>"
+        f"{message.get('content') or ''}\n</message>"
         for message in messages
     ]
     about = "" if requested["owner"].startswith("user:") else "\nNobody's profile is kept here: use another type.\n"

@@ -8,6 +8,7 @@ from pydantic import Field, model_validator
 
 from kledger.contract.bounds import ModelName, NewId, Reason, Short
 from kledger.contract.knowledge import Id, Scopes, Text, Version
+from kledger.contract.sessions import ToolCalls
 from kledger.contract.words import ExtractionKind
 from kledger.requests.body import Asked
 from kledger.requests.owners import Owner
@@ -16,15 +17,18 @@ from kledger.requests.said import in_our_form
 
 class MessageBody(Asked):
     """One message of a conversation; without an id it gets one of the extraction. `name` is who says it, where several
-    have the same role. A content may be a list of parts that are words, and further fields null or empty.
+    have the same role. A content may be null, or a list of parts that are words, and further fields null or empty.
+    Knowledge is found in words: `tool_calls` and `tool_call_id` are read over, and so is a message without words.
     """
 
     id: NewId | None = None
     role: Annotated[str, Field(min_length=1, max_length=64)] = "user"
     name: Short | None = None
-    content: Annotated[str, Field(min_length=1)]
+    content: str = ""
+    tool_calls: Annotated[ToolCalls | None, Field(exclude=True)] = None
+    tool_call_id: Annotated[Short | None, Field(exclude=True)] = None
 
-    _in_our_form = model_validator(mode="before")(in_our_form("id", "role", "name"))
+    _in_our_form = model_validator(mode="before")(in_our_form("id", "role", "name", "tool_calls", "tool_call_id"))
 
 
 class ExtractRequest(Asked):
@@ -43,6 +47,8 @@ class ExtractRequest(Asked):
     def _one_form(self) -> Self:
         if (self.text is None) == (self.messages is None):
             raise ValueError("states `text` or `messages`: give one of the two")
+        if self.messages is not None and not any(message.content for message in self.messages):
+            raise ValueError("states messages without words: give one with a content at least")
         return self
 
 

@@ -78,6 +78,28 @@ def test_what_somebody_says_of_themselves_becomes_their_profile(ledger: LedgerCl
         ledger.acting_as(user="bob").extraction(done["id"])
 
 
+def test_messages_in_the_form_of_models_apis_are_taken_and_those_without_words_are_read_over(
+    ledger: LedgerClient, chat: ChatEndpoint
+) -> None:
+    scribe = ledger.acting_as(agent="scribe-of-calls")
+    call = {"id": "c1", "type": "function", "function": {"name": "ls", "arguments": "{}"}}
+    spoken = [
+        {"id": "m1", "role": "user", "content": "What feeds the wyvern?"},
+        {"id": "m2", "role": "assistant", "content": None, "refusal": None, "tool_calls": [call]},
+        {"id": "m3", "role": "tool", "content": "The wyvern eats kelp.", "tool_call_id": "c1"},
+        {"id": "m4", "role": "assistant", "content": "", "tool_calls": None},
+    ]
+    finds(chat, "wyvern", finding("The wyvern eats kelp.", "m3", "m2"))
+    judges(chat, "wyvern")
+    done = scribe.extract(messages=spoken, kind="conversation")
+    assert ([each["action"] for each in done["items"]], done["messages"]) == (["saved"], 2)
+    assert scribe.get(done["items"][0]["knowledge_id"])["tags"]["message_ids"] == ["m3"]
+    (asked,) = [each.text for each in chat.asked if "What feeds the wyvern" in each.text]
+    assert "None" not in asked
+    with pytest.raises(InvalidPayload, match="without words"):
+        scribe.extract(messages=[spoken[1], spoken[3]], kind="conversation")
+
+
 def test_what_is_known_is_confirmed_what_contradicts_it_is_a_conflict_and_the_rest_is_new(
     ledger: LedgerClient, chat: ChatEndpoint
 ) -> None:

@@ -64,6 +64,7 @@ async def extract(
             messages=[
                 {"id": f"{name}:{number}", **message.model_dump(exclude_none=True)}
                 for number, message in enumerate(messages)
+                if message.content
             ],
             owner=owner,
             scopes=scopes,
