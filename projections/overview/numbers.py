@@ -21,7 +21,7 @@ from projections.fold_kit.visibility import readers
 from projections.views.access import seen_by
 from projections.views.knowledge.layers import layer_in
 from projections.views.knowledge.lives import alive
-from projections.views.knowledge.memory_health import concern, has_groups, numbers
+from projections.views.knowledge.memory_health import concern, has_groups, numbers, to_look_at
 from projections.views.times import with_times
 
 LAYERS: tuple[str, ...] = get_args(ItemLayer)
@@ -64,14 +64,15 @@ def _found(
     conflicting, conflict_values = "FALSE", list[str]()
     if cursor.execute("SELECT 1 FROM conflicts WHERE status = 'recorded' LIMIT 1").fetchone():
         conflicting, conflict_values = concern("conflicting", caller)
-    never = "m.born NOT IN (SELECT born FROM served WHERE counts)"
+    never = to_look_at("m.born NOT IN (SELECT born FROM served WHERE counts)")
     counted = numbers("m.in_recall", "m.is_over", {"conflicting": conflicting, "never_recalled": never}, LAYERS)
     living = alive(cursor, org, "k", moment)
     public = "list_contains(k.scopes, 'public')"
     statement = f"""
         WITH m AS MATERIALIZED (
             SELECT k.org, k.id, k.created_position AS born, k.status, {layer_in("k.")} AS layer, k.confidence,
-                k.helpful, k.harmful, {_day("k.created_at")} AS day, k.status = 'active' AND {living} AS in_recall,
+                k.helpful, k.harmful, k.erased, {_day("k.created_at")} AS day,
+                k.status = 'active' AND {living} AS in_recall,
                 k.status = 'expired' OR (k.status = 'active' AND NOT {living}) AS is_over,
                 CASE WHEN {public} THEN TRUE ELSE {has_groups("k.")} END AS everybody,
                 CASE WHEN NOT everybody THEN {readers("k.")} END AS readers
@@ -99,9 +100,9 @@ def _found(
         SELECT 'numbers' AS part, to_json(counted) AS value FROM counted
         UNION ALL SELECT 'days', to_json({{day: day, what: what, times: times}}) FROM (
             SELECT day, what, count(*) AS times FROM daily WHERE day >= {earliest} GROUP BY day, what)
-        UNION ALL (SELECT 'most_helpful', to_json(born) FROM m WHERE in_recall AND helpful > {HELPFUL}
+        UNION ALL (SELECT 'most_helpful', to_json(born) FROM m WHERE in_recall AND NOT erased AND helpful > {HELPFUL}
             AND helpful > harmful ORDER BY helpful - harmful DESC, born DESC LIMIT {MOST_SHOWN})
-        UNION ALL (SELECT 'turned_harmful', to_json(born) FROM m WHERE in_recall
+        UNION ALL (SELECT 'turned_harmful', to_json(born) FROM m WHERE in_recall AND NOT erased
             AND (harmful > helpful OR born IN (FROM turned))
             ORDER BY harmful - helpful DESC, born DESC LIMIT {MOST_SHOWN})
         UNION ALL (SELECT 'never_recalled_items', to_json(born) FROM m WHERE in_recall AND {never}

@@ -75,13 +75,18 @@ CONCERNS: dict[MemoryConcern, Callable[[str], str]] = {
 """What may be said of an item that is in recall."""
 
 
+def to_look_at(predicate: str, table: str = "m.") -> str:
+    """The predicate of what needs a look: of an erased item nobody reads, changes or recalls anything any more."""
+    return f"({predicate} AND NOT {table}erased)"
+
+
 def concern(name: MemoryConcern, caller: Caller, table: str = "m.") -> tuple[str, list[str]]:
     """The predicate of a concern, as far as the caller may know of it, and its parameters: of a conflict the caller has
     to see both sides."""
     if name != "conflicting":
-        return CONCERNS[name](table), []
+        return to_look_at(CONCERNS[name](table), table), []
     seen, values = seen_by(caller, "other.")
-    return in_conflict(table, seen), [*values, *values]
+    return to_look_at(in_conflict(table, seen), table), [*values, *values]
 
 
 def numbers(in_recall: str, over: str, concerns: Mapping[MemoryConcern, str], layers: Iterable[str] = LAYERS) -> str:
@@ -93,7 +98,7 @@ def numbers(in_recall: str, over: str, concerns: Mapping[MemoryConcern, str], la
         count(*) FILTER ({over}) AS expired, count(*) FILTER (m.status = 'proposed') AS proposed, {found}"""
 
 
-_ALL = {name: predicate("m.") for name, predicate in CONCERNS.items()}
+_ALL = {name: to_look_at(predicate("m.")) for name, predicate in CONCERNS.items()}
 TABLES = f"""
 CREATE VIEW memory_health AS
     SELECT m.org, {numbers(alive("now()"), over("now()"), _ALL)} FROM memory_items AS m GROUP BY m.org;
