@@ -17,7 +17,8 @@ from types import NoneType, SimpleNamespace, UnionType
 from typing import Any, Concatenate, Literal, ParamSpec, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from kledger.client.slips.other_names import named_here, told_otherwise
-from kledger.contract.errors import InvalidPayload
+from kledger.client.slips.own_names import in_names
+from kledger.contract.errors import InvalidPayload, LedgerError
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -59,6 +60,9 @@ def refusing_slips(
             raise InvalidPayload(
                 f"{error.object[:100]!r} holds a lone surrogate, which is not Unicode text: half a character, perhaps"
             ) from error
+        except LedgerError as error:
+            in_names(error, signature.parameters)
+            raise
 
     return checked
 

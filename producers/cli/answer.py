@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -61,9 +62,11 @@ def print_answer(answer: Answer, *, as_json: bool) -> None:
         sys.stderr.write(f"{line}\n")
 
 
-def print_refusal(error: LedgerError, *, as_json: bool) -> None:
-    """Print the error as text on stderr, and with --json as a document on stdout."""
-    message = advised(error.message)
+def print_refusal(error: LedgerError, *, as_json: bool, taken: Sequence[inspect.Parameter] = ()) -> None:
+    """Print the error as text on stderr, and with --json as a document on stdout; `taken` is what the command takes."""
+    from producers.cli.usage.own_names import in_own_words
+
+    message = advised(in_own_words(error, taken))
     if as_json:
         _print_json({"error": {"code": error.code, "message": message, "details": advised_details(error.details)}})
     sys.stderr.write(f"error: {plain(message)} ({error.code})\n")  # click would write UTF-8 to an ASCII terminal

@@ -161,7 +161,7 @@ def _command(function: Callable[..., Answer], opened: Callable[..., Session]) ->
                 answer = function(session, **options)
                 session.settle()
         except LedgerError as error:
-            print_refusal(error, as_json=session.as_json)
+            print_refusal(error, as_json=session.as_json, taken=own)
             raise typer.Exit(NO_NODE if error.code == "node_unreachable" else FAILED) from error
         finally:
             session.close()

@@ -16,9 +16,11 @@ from mcp import types
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError, create_model
 
 from kledger.client.faces import Endpoint
+from kledger.client.slips.own_names import in_names
 from kledger.client.tools.endpoints import ToolEndpoints
 from kledger.client.tools.hints import Hints, hints_of
 from kledger.client.wire import Wire
+from kledger.contract.errors import LedgerError
 from kledger.requests.knowledge import CaseBody, FeedbackBody
 from kledger.requests.models import MessageBody
 from kledger.requests.resources import Together
@@ -57,7 +59,11 @@ class CataloguedTool:
         except ValidationError as error:
             faults = error.errors(include_url=False, include_input=False)
             raise refusal(faults, f"the call of {self.name}", list(self._form.model_fields)) from error
-        answer: JsonObject = await self.function(wire, **arguments)
+        try:
+            answer: JsonObject = await self.function(wire, **arguments)
+        except LedgerError as error:
+            in_names(error, self._form.model_fields)
+            raise
         if "results" in answer:
             answer.pop("metadata", None)  # for programs; it repeats every item
         if not answer.get("degraded"):

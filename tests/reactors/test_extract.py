@@ -83,7 +83,7 @@ def test_messages_in_the_form_of_models_apis_are_taken_and_those_without_words_a
 ) -> None:
     scribe = ledger.acting_as(agent="scribe-of-calls")
     call = {"id": "c1", "type": "function", "function": {"name": "ls", "arguments": "{}"}}
-    spoken = [
+    spoken: list[dict[str, Any]] = [
         {"id": "m1", "role": "user", "content": "What feeds the wyvern?"},
         {"id": "m2", "role": "assistant", "content": None, "refusal": None, "tool_calls": [call]},
         {"id": "m3", "role": "tool", "content": "The wyvern eats kelp.", "tool_call_id": "c1"},

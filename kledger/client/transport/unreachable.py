@@ -9,10 +9,10 @@ from typing import Any
 from urllib.parse import quote, urlsplit
 
 from kledger import DEFAULT_URL
+from kledger.client.slips.own_names import QUERY
 from kledger.contract.addresses import LOOPBACK
 
 LONG = 60_000  # characters of an address, beyond which it is its length that is refused
-_QUERIES = {"q": "query"}  # what arguments are called in an address
 
 
 def is_refused(error: Exception) -> bool:
@@ -53,7 +53,7 @@ def no_address(path: str, params: Mapping[str, Any], error: Exception) -> str:
     refused = f"{path[:80]!r} cannot be asked for ({error})"
     if len(path) + sum(said.values()) < LONG:
         return refused
-    which = _QUERIES.get(longest, longest) if said.get(longest, 0) > len(path) else "the id"
+    which = QUERY.get(longest, longest) if said.get(longest, 0) > len(path) else "the id"
     return f"{refused}: the address is too long: {which} has to be shorter"
 
 
