@@ -26,13 +26,14 @@ _MAYBE_PRESENT = ("knowledge_exists", "not_owner", "forbidden")
 class Brought:
     """The outcome of an import: entries `saved`, `unchanged` and `held`; `refused` and `skipped` are in the tree.
 
-    Of what was saved or is unchanged, `proposed` wait for a coordinator of their project.
+    Of what was saved or is unchanged, `proposed` (ids, as several entries may say one thing) wait for a coordinator of
+    their project.
     """
 
     tree: Tree
     saved: int = 0
     unchanged: int = 0
-    proposed: int = 0
+    proposed: set[str] = field(default_factory=set)
     held: int = 0
     retired: int = 0
     memories: int = 0
@@ -105,7 +106,7 @@ def _count(result: Brought, outcome: Outcome) -> dict[int, dict[str, Any]]:
             result.held += 1
             continue
         result.saved += status == "saved"
-        result.proposed += row.get("status") == "proposed"
+        result.proposed |= {item_id} if row.get("status") == "proposed" else set()
         result.unchanged += status == "unchanged"
         result.ids[number] = item_id
     return in_doubt

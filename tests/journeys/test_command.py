@@ -181,6 +181,15 @@ def test_an_import_says_of_each_bad_line_what_is_wrong_with_it(node: Node) -> No
     ]
 
 
+def test_an_import_counts_what_waits_for_a_coordinator_once(node: Node) -> None:
+    of = {"types": ["adr"], "scopes": ["project:twice"], "memory": {"layer": "semantic", "kind": "adr"}}
+    proposal = {"id": "twice", "task": "One service", "content": "One service answers.", **of}
+    text = "\n".join(json.dumps(each) for each in (proposal, proposal, {**proposal, "id": "other", "content": "Else."}))
+    for kept in ((2, 1), (0, 3)):
+        told = json.loads(node.run("import", "-", "--json", "--agent", "dev", stdin=text).stdout)
+        assert ((told["saved"], told["unchanged"]), told["proposed"]) == (kept, 2)
+
+
 def test_the_views_are_the_same_when_they_are_folded_again(node: Node) -> None:
     node.ask("import", "--sample")
     rebuilt = node.ask("rebuild")

@@ -96,10 +96,10 @@ class Tally:
     lines: int = 0
     unread: int = 0  # lines without a JSON object
     saved: int = 0
-    proposed: int = 0
     unchanged: int = 0
     held: int = 0
     position: int = 0
+    proposed: set[str] = field(default_factory=set)  # ids of the items that wait, each once however many lines say it
     errors: list[dict[str, Any]] = field(default_factory=list)
 
     @property
@@ -121,7 +121,8 @@ class Tally:
         self.held += outcome.get("held", 0)  # an older node holds nothing
         self.position = max(self.position, outcome["position"])
         for one in outcome["results"]:
-            self.proposed += one.get("status") == "proposed"
+            if one.get("status") == "proposed" and one["id"] is not None:
+                self.proposed.add(one["id"])
             if one["outcome"] == "refused":
                 self.refuse(chunk.lines[one["index"]], dict(one["error"] or {}))
 
@@ -131,7 +132,7 @@ class Tally:
         return {
             "lines": self.lines,
             "saved": self.saved,
-            "proposed": self.proposed,
+            "proposed": len(self.proposed),
             "unchanged": self.unchanged,
             "held": self.held,
             "refused": len(self.errors),

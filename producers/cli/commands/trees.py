@@ -85,7 +85,7 @@ def import_files(
         "directory": str(directory.absolute()),
         "entries": len(tree.entries),
         "saved": imported.saved,
-        "proposed": imported.proposed,
+        "proposed": len(imported.proposed),
         "unchanged": imported.unchanged,
         "held": imported.held,
         "retired": imported.retired,
@@ -98,7 +98,7 @@ def import_files(
         f"{imported.saved} saved, {imported.unchanged} unchanged, {len(tree.refused)} refused of {len(tree.entries)} "
         f"entries; {imported.retired} retired, {imported.memories} memories stated"
     )
-    counts += proposed_hint(imported.proposed) + held_hint(imported.held)
+    counts += proposed_hint(len(imported.proposed)) + held_hint(imported.held)
     if not searchable["searchable"]:
         counts += f"; searches have position {searchable['searchable_to']}, the rest follows"
     rows = table("file", "entry", "code", "message", right=("entry",))
