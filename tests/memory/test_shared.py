@@ -50,8 +50,8 @@ async def listed(door: Door, who: dict[str, str] = DEV, **asked: Any) -> list[st
     return [each["id"] for each in (await read(door, M, who, **asked))["results"]]
 
 
-async def retired(door: Door, who: dict[str, str]) -> None:
-    answer = await door.delete(f"{K}/adr", headers=who)
+async def retired(door: Door, who: dict[str, str], item_id: str = "adr") -> None:
+    answer = await door.delete(f"{K}/{item_id}", headers=who)
     assert answer.is_success, answer.text
     await door.desk.view.wait_for(await door.head())
 
@@ -213,6 +213,19 @@ async def test_a_later_version_is_in_force_and_the_earlier_one_says_so(door: Doo
     assert (await read(door, f"{M}/later", DEV))["supersedes"] == "adr"
     await said(door, f"{K}/adr/restore", {}, LEAD)
     assert "superseded_by" not in await read(door, f"{M}/adr", DEV)
+
+
+async def test_retiring_the_later_version_brings_the_earlier_one_back_only_once_somebody_restores_it(door: Door) -> None:
+    await propose(door)
+    await said(door, f"{M}/adr/approve", {}, LEAD)
+    await propose(door, DEV, id="later", content="PostgreSQL 18", supersedes="adr")
+    await said(door, f"{M}/later/approve", {}, LEAD)
+    await retired(door, LEAD, "later")
+    earlier = await read(door, f"{M}/adr", DEV)
+    assert (earlier["status"], earlier["superseded_by"], await listed(door)) == ("superseded", "later", [])
+    await said(door, f"{K}/adr/restore", {}, LEAD)
+    await said(door, f"{M}/adr/approve", {}, LEAD)
+    assert (await found(door), await listed(door)) == (["adr"], ["adr"])
 
 
 @pytest.mark.parametrize(("sure", "in_force"), [(0.71, True), (0.7, False), (0.3, False)])
