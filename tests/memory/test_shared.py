@@ -215,7 +215,7 @@ async def test_a_later_version_is_in_force_and_the_earlier_one_says_so(door: Doo
     assert "superseded_by" not in await read(door, f"{M}/adr", DEV)
 
 
-async def test_retiring_the_later_version_brings_the_earlier_one_back_only_once_somebody_restores_it(door: Door) -> None:
+async def test_an_earlier_version_whose_later_one_is_retired_waits_for_somebody_to_restore_it(door: Door) -> None:
     await propose(door)
     await said(door, f"{M}/adr/approve", {}, LEAD)
     await propose(door, DEV, id="later", content="PostgreSQL 18", supersedes="adr")
