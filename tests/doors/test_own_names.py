@@ -24,6 +24,7 @@ COMMANDS = {
     "bulk retire ": "ID is empty",
     "save --types tool --content ": "--content is empty",
     "save --types tool --content x --id ": "--id is empty",
+    "session append s x --id ": "--id is empty",
     "share k --reader x": "--reader 'x' is not an entity",
     "memory save x --layer episodic --participant ": "--participant is empty",
     "memory save x --layer procedural --step ": "--step is empty",

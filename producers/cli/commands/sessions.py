@@ -46,7 +46,13 @@ def append(
     if file is not None:
         messages = _messages_in(file)
     else:
-        messages = [{"id": message_id or uuid4().hex, "role": role, "content": reading.text(content or "")}]
+        messages = [
+            {
+                "id": uuid4().hex if message_id is None else message_id,
+                "role": role,
+                "content": reading.text(content or ""),
+            }
+        ]
     kept = session.ledger.within(trace_id=trace).session(session_id).append(messages)
     known = f", {counted(kept['duplicates'], 'message')} known before" if kept["duplicates"] else ""
     return Answer(

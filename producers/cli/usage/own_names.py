@@ -29,8 +29,9 @@ def in_own_words(error: LedgerError, parameters: Iterable[inspect.Parameter]) ->
 def _name_of(field: str, names: dict[str, str]) -> str | None:
     """What a field is called here: a list has an option for each of its entries."""
     path = [part for part in field.split(".") if not part.isdigit()]
-    head = _HERE.get(path[0], path[0])
-    tried = ("_".join(path), head, head.removesuffix("s"))
+    head, joined = _HERE.get(path[0], path[0]), "_".join(path)
+    of_one = "_".join((head.removesuffix("s"), *path[1:]))
+    tried = (joined, joined.removesuffix("s"), of_one, head, head.removesuffix("s"))
     return next((names[each] for each in tried if names.get(each)), None)
 
 
