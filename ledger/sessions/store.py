@@ -149,9 +149,10 @@ class SessionStore:
             if not left:
                 return Outcome(head, appended, len(said) - appended)
             batch = first_batch(key, left, head.count, at_us=at_us, trace_id=trace_id, data_key=data_key)
-            if len(batch.messages) < len(left) and not looked_for:  # before the first batch: a conflict changes nothing
-                looked_for, left = True, await self.not_there(key, left)
-                continue
+            if len(batch.messages) < len(left) and not looked_for:
+                # A batch is stored whole or not at all; of those behind it a conflict is to change nothing as well.
+                first, rest = left[: len(batch.messages)], left[len(batch.messages) :]
+                looked_for, left = True, [*first, *await self.not_there(key, rest)]
             after = head.with_messages(batch.messages)
             position = await self.stream.put([*batch.records, NewRecord(key.head(), after.written(), head.position)])
             if position is not None:
