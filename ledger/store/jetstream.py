@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import orjson
 import structlog
@@ -22,6 +22,7 @@ from ledger.store.claimed_ids import is_ours, known_positions, renamed
 from ledger.store.duplicates import find_stored, last_position
 from ledger.store.reader import read_stream
 from ledger.store.stale_copies import event_at, nanoseconds
+from ledger.store.writable import Writable
 from ledger.wire.publication import (
     DUPLICATE_IN_BATCH,
     WRONG_LAST_SEQUENCE,
@@ -46,12 +47,13 @@ NO_EVENTS = Head(0, 0)
 
 @dataclass(frozen=True, slots=True)
 class StreamStatus:
-    """The stream's status at the broker: its head, number and bytes of messages, and the server's version."""
+    """The stream's status at the broker: its head, number and bytes of messages, the server's version, and its settings."""
 
     head: Head = NO_EVENTS
     messages: int = 0
     bytes: int = 0
     server: str = "unknown"
+    settings: JsonObject = field(default_factory=dict)
 
 
 class JetStreamLedger:
@@ -68,6 +70,7 @@ class JetStreamLedger:
         self._writing, self._reading = writing, reading
         self._stream, self._timeout = stream, append_timeout
         self._batches = asyncio.Semaphore(_OPEN_BATCHES)
+        self._writable = Writable(writing)
         self.hindered: Callable[[], str | None] = lambda: None
         """Returns why the broker cannot store events now, if that is known: an append then fails at once."""
 
@@ -107,6 +110,7 @@ class JetStreamLedger:
                 answer = parse_answer(reply.data)
                 if error_code(answer):
                     return await self._stored_though_refused(message, answer)
+                self._writable.wrote()
                 position = int(answer["seq"])
                 if not answer.get("duplicate"):
                     return Appended(position, event.id)
@@ -122,8 +126,9 @@ class JetStreamLedger:
 
     async def _stored_though_refused(self, message: Publication, answer: JsonObject) -> Appended:
         """Where an earlier try has stored an event that the broker refuses now. Raises the refusal otherwise."""
-        if error_code(answer) not in WRONG_LAST_SEQUENCE:
-            raise error_of(answer, f"{message.event.fact.name} of {message.event.entity_id[:80]!r}")
+        if (code := error_code(answer)) not in WRONG_LAST_SEQUENCE:
+            what = f"{message.event.fact.name} of {message.event.entity_id[:80]!r}"
+            raise self._writable.met(error_of(answer, what), code)
         if stored := await self._stored_before(message):
             return stored
         await self._raise_conflict([message])
@@ -176,7 +181,13 @@ class JetStreamLedger:
             last = await event_at(self._reading, self._stream, position, position)
             stored_ns = last.stored_ns if last else stored_ns
         head = Head(position, stored_ns)
-        return StreamStatus(head, int(state["messages"]), int(state["bytes"]), self._reading.server_version)
+        return StreamStatus(
+            head, int(state["messages"]), int(state["bytes"]), self._reading.server_version, info["config"]
+        )
+
+    async def hindrance(self, status: StreamStatus, org: str) -> str | None:
+        """Why a stream of this status takes no events of a tenant now, None where it does; stores nothing."""
+        return self.hindered() or await self._writable.hindrance(status.settings, org)
 
     async def restored_to(self) -> int:
         """The last position that was restored from a backup, 0 where none was. Raises BrokerUnavailable."""
@@ -231,10 +242,11 @@ class JetStreamLedger:
             answer = await self._commit(batch, left, meanwhile)
             code = error_code(answer)
             if not code:
+                self._writable.wrote()
                 batch.stored_up_to(int(answer["seq"]))
                 return
             if code != DUPLICATE_IN_BATCH and code not in WRONG_LAST_SEQUENCE:
-                raise error_of(answer, f"a batch of {len(batch.left)} events")
+                raise self._writable.met(error_of(answer, f"a batch of {len(batch.left)} events"), code)
         if stored := await find_stored(self._writing, self._stream, batch.left):
             batch.stored_before(stored)
             return
@@ -288,7 +300,7 @@ class JetStreamLedger:
 
     async def _pause(self, deadline: float, error: LedgerError) -> None:
         """Wait before the next try; raise the last try's error when the deadline has passed."""
-        if self._left(deadline) <= _PAUSE:
+        if self._left(deadline) <= 2 * _PAUSE:  # the last try has to have time for its own answer
             raise error
         await asyncio.sleep(_PAUSE)
         await self._writing.until_connected(self._left(deadline))

@@ -21,6 +21,7 @@ from ledger.wire.subjects import encode_token, history_filter
 MSG_ID = "Nats-Msg-Id"
 EXPECTED = "Nats-Expected-Last-Subject-Sequence"
 EXPECTED_SUBJECT = "Nats-Expected-Last-Subject-Sequence-Subject"
+EXPECTED_OF_ALL = "Nats-Expected-Last-Sequence"
 
 # https://github.com/nats-io/nats-server/blob/main/server/errors.json
 WRONG_LAST_SEQUENCE = frozenset({10071, 10164})
@@ -29,7 +30,7 @@ TOO_LARGE = frozenset({10054, 10097})
 # Transient: no leader, or one that is not ready; the same id is being stored just now; a batch cut by a lost
 # connection; too many batches open.
 PASSING = frozenset({10008, 10009, 10158, 10176, 10210})
-_NO_SPACE = frozenset({10002, 10023, 10028, 10047, 10077})
+NO_SPACE = frozenset({10002, 10023, 10028, 10047, 10077})
 # Room for the batch headers beside those of the event itself.
 _BATCH_HEADER_BYTES = 160
 
@@ -125,8 +126,9 @@ def error_of(answer: JsonObject, what: str) -> LedgerError:
         return PayloadTooLarge(f"{what} is larger than the broker takes ({description})")
     if code in PASSING:
         return BrokerUnavailable(f"the broker cannot take {what} now ({code}: {description}): retry")
-    if code in _NO_SPACE:
-        return BrokerUnavailable(f"the broker could not keep {what} ({code}: {description}): is its disk full?")
+    if code in NO_SPACE:
+        why = "is its disk full, or a limit reached?"
+        return BrokerUnavailable(f"the broker could not keep {what} ({code}: {description}): {why}")
     return BrokerMisconfigured(f"the broker refuses {what} ({code}: {description})")
 
 

@@ -48,9 +48,11 @@ class NodeStatus:
         try:
             stream = await of.ledger.status()
             head, stored_ns = stream.head.position, stream.head.stored_ns
+            why = await of.ledger.hindrance(stream, of.integrity.org)
         except LedgerError as error:
             reasons.append(error.message)
-        if why := of.ledger.hindered():
+            why = of.ledger.hindered()
+        if why:
             reasons.append(why)
         views = [
             await lag(of.ledger, "duckdb", view.position, head, stored_ns),
