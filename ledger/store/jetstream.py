@@ -47,7 +47,7 @@ NO_EVENTS = Head(0, 0)
 
 @dataclass(frozen=True, slots=True)
 class StreamStatus:
-    """The stream's status at the broker: its head, number and bytes of messages, the server's version, and its settings."""
+    """The stream's status at the broker: head, number and bytes of messages, the server's version, and settings."""
 
     head: Head = NO_EVENTS
     messages: int = 0

@@ -1,4 +1,4 @@
-"""Whether the broker takes events, asked without storing one: a broker of others may answer every read and keep nothing.
+"""Whether the broker takes events, asked without storing one: it may answer every read and keep nothing.
 
 Its stream may be sealed or full, its account at a limit or without the right to publish, its subjects another stream's.
 A publication that expects a last position that no log has is refused for that alone where all else is well. What a

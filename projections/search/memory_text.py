@@ -18,6 +18,7 @@ from ledger.event import JsonObject
 from projections.fold_kit.prompt_text import shortened
 from projections.search.section import WORDS, about_another
 from projections.search.startup import PROFILE_TYPE
+from projections.unseen import UNSEEN
 
 SECTIONS = ("user_preferences", "project_context", "recent_episodes", "relevant_procedures", "related_knowledge")
 LINE_CHARACTERS = 2_000
@@ -48,11 +49,9 @@ _DAYS_AHEAD: dict[Language, tuple[str, str, str]] = {
 }
 _CLOCKS_DIFFER = timedelta(minutes=5)
 """What was stated to happen so little later than now happened just now, by another clock."""
-# The wide and small forms of the brackets too: to a model they are the same. What steers a terminal, or turns the
-# direction of writing, goes.
+# The wide and small forms of the brackets too: to a model they are the same.
 _ESCAPES = (
-    dict.fromkeys([*range(0x20), *range(0x7F, 0xA0)], " ")
-    | dict.fromkeys([0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A)], "")
+    UNSEEN
     | {ord("&"): "&amp;"}
     | {ord(bracket): "&lt;" for bracket in "<＜﹤"}
     | {ord(bracket): "&gt;" for bracket in ">＞﹥"}

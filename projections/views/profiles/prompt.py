@@ -2,7 +2,7 @@
 
 The `user` memory is for a router agent, the `work` memory for a worker agent. Left out are null and empty values, and
 defaults that nobody set (stated.py beside this). Fields are named in the reader's language (labels.py). Texts are not
-changed otherwise, and none can close its own section.
+changed otherwise but for letters that nobody sees, and none can close its own section.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from kledger.contract.language import ENGLISH, Language
 from kledger.contract.words import AgentType, ProfileType
 from ledger.event import JsonObject
 from projections.fold_kit.prompt_text import harmless, indented
+from projections.unseen import seen
 from projections.views.profiles.labels import label
 
 READERS: dict[ProfileType, AgentType] = {"user": "router", "work": "worker"}
@@ -34,7 +35,7 @@ def build_memory_prompt(
         return None
     start, end = markers(memory_type)
     lines = "\n".join(_lines(content, 0, language)) or f"- {label('nothing yet', language)}"
-    return f"{start}\n## {label(f'{memory_type} memory', language)}\n{harmless(lines)}\n{end}"
+    return f"{start}\n## {label(f'{memory_type} memory', language)}\n{seen(harmless(lines))}\n{end}"
 
 
 def _lines(content: JsonObject, depth: int, language: Language) -> Iterator[str]:
