@@ -144,9 +144,11 @@ class Notary:
         async with self._turn:
             chain = await chain_of(self._leaves, position, self._worker)
             if not certified.fits(await chain_of(self._leaves, certified.position, self._worker, chain)):
+                self._chain = None  # the next round begins anew
+                self._wake.set()
                 raise NotCertified(
-                    f"the leaves in {self._leaves.path} are not those that were signed: restart the node, which makes "
-                    "them anew from the log",
+                    f"the leaves in {self._leaves.path} are not those that were signed: they are made anew from the "
+                    "log; try again in a moment",
                     position=position,
                 )
         return chain
@@ -180,10 +182,15 @@ class Notary:
 
         Raises ChainContradicted, LogGap, BrokerUnavailable, UnsafeKeyFile, OSError.
         """
+        if self._chain is not None and not self._leaves.holds(self.position):
+            log.warning("the leaves are not there any more", file=str(self._leaves.path), position=self.position)
+            self._chain = None
         if self._chain is None:
             self._chain, self.certified = await resume(self._ledger, self.files, self._worker)
             last = self._leaves.read(self.position, self.position) if self.position else []
             self._last_leaf = last[0] if last else None
+            async with self._moved:  # who has asked before waits for no further signature
+                self._moved.notify_all()
         head = await head_not_before(self._ledger, self.position)
         busy, self._head = head - self._head >= BUSY_EVENTS and not self._urgent, head
         unsigned = head - self._signed_to()

@@ -44,13 +44,16 @@ class NotaryFiles:
 
 
 async def resume(ledger: Ledger, files: NotaryFiles, worker: Executor) -> tuple[Chain, SignedCheckpoint | None]:
-    """The chain at the last checkpoint, and that checkpoint; the leaf file is truncated to it.
+    """The chain at the last checkpoint, and that checkpoint; the leaf file is truncated to it, or set aside and made
+    anew where it cannot be read.
 
     Events after it are read again, since a crash may have left any part of their leaves. Raises ChainContradicted,
     LogGap, BrokerUnavailable.
     """
     loop = asyncio.get_running_loop()
     certified = await loop.run_in_executor(worker, _last_signed, files)
+    if not files.leaves.holds(0):
+        files.leaves.set_aside()
     if certified is None:
         files.leaves.cut_to(0)
         return Chain.empty(), None

@@ -132,7 +132,9 @@ async def _is_of(archive: Archive, ledger: Log, to: int) -> bool:
     event = await event_at(ledger, last)
     if event is None or archive.there.is_of(event):
         return event is not None
-    log.warning("the archive is not read: the log has another event where it ends", position=last)
+    log.warning(
+        "the archive is not read: the chain has no leaf, or another one, of the event where it ends", position=last
+    )
     return False
 
 

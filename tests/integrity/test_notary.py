@@ -16,6 +16,9 @@ import pytest
 from structlog.testing import capture_logs
 
 from kledger.contract.errors import ChainContradicted, InvalidPayload, LogGap, NotCertified, UnsafeKeyFile
+from ledger.archive.archived import Archived
+from ledger.integrity.audit import audit
+from ledger.integrity.audit_evidence import gather
 from ledger.integrity.chain import Chain, leaf_hash
 from ledger.integrity.checkpoint_hook import CheckpointHook
 from ledger.integrity.checkpoints import append_checkpoints, last_checkpoint, read_checkpoints
@@ -118,6 +121,82 @@ async def test_after_a_kill_the_chain_goes_on_from_what_was_signed(
         assert notary.trouble is None
     assert files.leaves.count == 45
     assert [one.position for one in read_checkpoints(files.checkpoints)][-2:] == [40, 45]
+
+
+def damage_leaves(files: NotaryFiles, how: str) -> None:
+    path = files.leaves.path
+    content = path.read_bytes()
+    if how == "cut":
+        path.write_bytes(content[: 17 * 32 + 5])
+        return
+    if how == "zeroed":
+        path.write_bytes(bytes(len(content)))
+        return
+    path.unlink()
+    if how == "unreadable":
+        path.mkdir()
+
+
+@pytest.mark.parametrize("when", ["while it works", "while it is stopped"])
+@pytest.mark.parametrize("how", ["removed", "cut", "zeroed", "unreadable"])
+async def test_leaves_that_are_lost_are_made_anew_by_the_notary_itself(
+    how: str, when: str, memory_ledger: MemoryLedger, tmp_path: Path
+) -> None:
+    files = NotaryFiles.of(tmp_path)
+    quick = partial(Notary, memory_ledger, files, every_events=10, every_seconds=0.01, look_seconds=0.01)
+    await memory_ledger.append_many([saved(f"i{at}") for at in range(40)])
+    async with at_work(quick()) as notary:
+        await notary.certify(40)
+        if when == "while it works":
+            damage_leaves(files, how)
+            await _heals(notary, memory_ledger)
+    if when == "while it is stopped":
+        damage_leaves(files, how)
+        async with at_work(quick()) as notary:
+            await _heals(notary, memory_ledger)
+    report = await audit(memory_ledger, gather(files))
+    assert (report.intact, report.findings) == (True, [])
+    assert bool(list(files.directory.glob("leaves.bin.set-aside-*"))) == (how == "unreadable")
+
+
+async def _heals(notary: Notary, ledger: MemoryLedger) -> None:
+    """What is asked for is there in the end, nothing is in trouble, and more is signed."""
+    async with asyncio.timeout(PATIENCE):
+        while True:
+            with suppress(NotCertified):
+                assert await notary.chain_at(40) == await chain_of(ledger)
+                break
+            await asyncio.sleep(0)  # the notary's turn
+    await ledger.append(saved("later"))
+    assert (await notary.certify(41)).fits(await chain_of(ledger))
+    assert notary.trouble is None
+
+
+async def test_whoever_asks_before_a_notary_has_taken_up_its_chain_is_answered_once_it_has(
+    memory_ledger: MemoryLedger, tmp_path: Path
+) -> None:
+    files = NotaryFiles.of(tmp_path)
+    await memory_ledger.append(saved("a"))
+    async with at_work(Notary(memory_ledger, files)) as notary:
+        await notary.certify(1)
+    later = Notary(memory_ledger, files)
+    asked = asyncio.create_task(later.certify(1, timeout=10 * PATIENCE))
+    await asyncio.sleep(0)  # it waits
+    async with at_work(later), asyncio.timeout(PATIENCE):
+        assert (await asked).position == 1
+
+
+async def test_an_audit_reads_the_log_where_the_leaves_cannot_be_read(
+    memory_ledger: MemoryLedger, tmp_path: Path
+) -> None:
+    files = NotaryFiles.of(tmp_path)
+    await memory_ledger.append(saved("a"))
+    async with at_work(Notary(memory_ledger, files)) as notary:
+        await notary.certify(1)
+    damage_leaves(files, "unreadable")
+    assert (await audit(memory_ledger, gather(files))).intact
+    stored = [one async for part in memory_ledger.read() for one in part]
+    assert not Archived(tmp_path, files.leaves).is_of(stored[0])  # so a rebuild reads the log
 
 
 @pytest.mark.parametrize("change", ["cut", "last", "early, leaves lost", "key lost", "line broken"])
