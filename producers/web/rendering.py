@@ -24,6 +24,7 @@ from producers.web.errors.telling import told
 from producers.web.files import address_of
 from producers.web.headers import OF_A_PAGE
 from producers.web.tags import tags_of
+from producers.web.turned import in_sight
 from producers.web.visit import Visit
 from producers.web.words import Words
 
@@ -75,7 +76,7 @@ def page(visit: Visit, template: str, code: int = 200, **context: object) -> HTM
             **context,
         )
     )
-    return HTMLResponse(text, code, headers=OF_A_PAGE)
+    return HTMLResponse(in_sight(text), code, headers=OF_A_PAGE)
 
 
 def _lacking(context: Mapping[str, object]) -> list[Mapping[str, str]]:

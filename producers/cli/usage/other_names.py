@@ -16,6 +16,7 @@ COMMANDS: dict[str, dict[str, str]] = {
         "ask": "kledger search, kledger recall for the text of a prompt",
         "block": "kledger profile",
         "check": "kledger status, kledger verify for the views, kledger audit for the log",
+        "completion": "the option --install-completion; --show-completion prints the script alone",
         "config": "kledger up --help",
         "create": "kledger save, kledger token create for a token",
         "delete": "kledger retire, which kledger restore takes back",
