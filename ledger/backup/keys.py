@@ -16,6 +16,7 @@ from dataclasses import dataclass
 import orjson
 
 from kledger.contract.errors import BackupDamaged, VaultDamaged
+from ledger.backup.manifest import check_is_of, named_after
 from ledger.backup.place import KEYS as FILE
 from ledger.backup.place import Place, Where, place_of
 from ledger.broker.access import KEY_SUBJECTS, KEYS_STREAM, BrokerAccess
@@ -107,8 +108,9 @@ def whose(subjects: Sequence[str]) -> str:
 def write_keys(where: Where, records: Records) -> None:
     """Write vault records into a backup, in place of those that it has. Raises OSError, ObjectStoreFailed."""
     kept = {name: base64.b64encode(record).decode() for name, record in by_name(records).items()}
-    body = orjson.dumps({"format": 1, "records": kept, "sha256": _digest(kept)}, option=orjson.OPT_SORT_KEYS)
-    place_of(where).write(FILE, body)
+    place = place_of(where)
+    document = named_after(place, {"format": 1, "records": kept, "sha256": _digest(kept)})
+    place.write(FILE, orjson.dumps(document, option=orjson.OPT_SORT_KEYS))
 
 
 def kept_keys(where: Where) -> Records:
@@ -126,6 +128,7 @@ def kept_keys(where: Where) -> Records:
         canonical = orjson.dumps(document, option=orjson.OPT_SORT_KEYS) == raw
         if document["sha256"] != _digest(kept) or document["format"] != 1 or not canonical:
             raise ValueError("its digest is another one")
+        check_is_of(place, document)
         return {_PREFIX + name: base64.b64decode(record, validate=True) for name, record in kept.items()}
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise _damaged(place, error) from error

@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
@@ -127,6 +127,20 @@ def load(where: Where) -> Manifest:
 def save(where: Where, manifest: Manifest) -> None:
     """Replace the manifest atomically and durably."""
     place_of(where).write(NAME, _serialized(_to_json(manifest)))
+
+
+def named_after(where: Where, document: JsonObject) -> JsonObject:
+    """A document beside the events, with the backup that it is of, which the moment of its beginning names."""
+    with suppress(BackupDamaged):
+        return {**document, "of": load(where).created}
+    return document
+
+
+def check_is_of(where: Where, document: JsonObject) -> None:
+    """Raise ValueError for a document of another backup; those that were written before name none."""
+    with suppress(BackupDamaged):
+        if document.get("of") not in (None, load(where).created):
+            raise ValueError("it is of another backup")
 
 
 def note_beside(where: Where, *names: str) -> None:

@@ -21,6 +21,7 @@ import pyarrow.parquet as pq
 
 from kledger.contract.errors import BackupDamaged
 from ledger.archive.event_file import file_digest
+from ledger.backup.manifest import check_is_of, named_after
 from ledger.backup.place import SESSIONS as NAME
 from ledger.backup.place import Place, Where, place_of
 from ledger.broker.access import SESSION_SUBJECTS, BrokerAccess
@@ -83,7 +84,7 @@ def _put_in_place(place: Place, part: Path, count: int) -> None:
     digest = file_digest(part)
     fresh = f"sessions-{digest[:16]}.words"
     place.put(part, fresh)
-    about = {"format": 1, "file": fresh, "sha256": digest, "records": count}
+    about = named_after(place, {"format": 1, "file": fresh, "sha256": digest, "records": count})
     place.write(NAME, orjson.dumps(about, option=orjson.OPT_SORT_KEYS))
     for old in place.sizes():
         if old != fresh and WORDS.fullmatch(old):
@@ -104,6 +105,7 @@ def check_sessions(where: Where) -> str | None:
         name = str(about["file"])
         if about["format"] != 1 or orjson.dumps(about, option=orjson.OPT_SORT_KEYS) != raw or not WORDS.fullmatch(name):
             raise ValueError("it is not what was written")
+        check_is_of(place, about)
         with place.local(name) as path:
             if file_digest(path) != about["sha256"]:
                 raise ValueError(f"{name} was changed: its SHA-256 is another one")

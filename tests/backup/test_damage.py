@@ -8,6 +8,7 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
+import orjson
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -169,3 +170,34 @@ async def test_an_earlier_manifest_put_back_is_a_shorter_backup_and_says_so(tmp_
     checked = check_backup(directory)
     assert (checked.problems, checked.position) == ([], 10)
     assert (await backed_up(history(20), directory)).added == 10
+
+
+@pytest.mark.parametrize("name", BESIDE)
+async def test_what_stands_beside_the_events_of_another_backup_is_not_taken_for_this_ones(
+    name: str, whole: Path, tmp_path: Path
+) -> None:
+    own, other = tmp_path / "own", tmp_path / "other"
+    shutil.copytree(whole, own)
+    await backed_up(history(28), other)
+    await with_what_is_beside(other)
+    assert check_backup(other).problems == []
+    for each in other.iterdir():  # whole, with the words that it names
+        if each.name == name or (name == SESSIONS and each.suffix == ".words"):
+            shutil.copy(each, own)
+    (problem,) = check_backup(own).problems
+    assert f"{name} of the backup in {own} is damaged (it is of another backup)" in problem
+    with pytest.raises(BackupDamaged):
+        intact(own)
+    await with_what_is_beside(own)  # the next run
+    assert check_backup(own).problems == []
+
+
+@pytest.mark.parametrize("name", BESIDE)
+def test_a_copy_of_a_backup_and_one_of_before_are_taken(name: str, whole: Path, tmp_path: Path) -> None:
+    shutil.copytree(whole, tmp_path / "copy")
+    assert check_backup(tmp_path / "copy").problems == []
+    file = tmp_path / "copy" / name
+    document = orjson.loads(file.read_bytes())
+    del document["of"]  # as earlier versions wrote it
+    file.write_bytes(orjson.dumps(document, option=orjson.OPT_SORT_KEYS))
+    assert check_backup(tmp_path / "copy").problems == []
