@@ -13,6 +13,7 @@ from ledger.event import JsonObject
 from projections.search.memory_text import is_personal, said
 from projections.search.section import about_another
 from projections.similar.undisguised import undisguised
+from projections.vectors.tokens import one_form
 from projections.views.knowledge.layers import layer_of
 
 MOST_ASKED = 100
@@ -60,7 +61,7 @@ async def found_once(found: Found[P], most: int, told: Sequence[JsonObject] = ()
 def _statement(item: JsonObject) -> tuple[str, str | None, str]:
     """What an item says, whatever it looks like: what happened of its moment, a preference or profile of its person."""
     layer = item.get("layer") or layer_of(item)
-    words = " ".join(undisguised(said(item, layer)).split())
+    words = " ".join(one_form(undisguised(said(item, layer))).split())
     happened = (item.get("memory") or {}).get("happened_at") or ""
     person = about_another(item, None) if is_personal(item, layer) else None
     return happened, person, words.casefold().rstrip(_ENDS_A_SENTENCE)

@@ -29,6 +29,7 @@ from numpy.typing import NDArray
 
 from projections.english import BASES
 from projections.english import stem as stem_of
+from projections.vectors.simplified import simplified
 
 MOST_CHARACTERS = 100_000
 """Only the first characters of a text are searchable: tokenising a mebibyte would block every search for seconds."""
@@ -136,8 +137,9 @@ class _Word(NamedTuple):
 
 
 def normalise(text: str) -> str:
-    """The searchable part of a text in NFKC form and lower case, without accents: `ＧＩＴ` and `git` are one word, and
-    `Café` is `cafe`, `what's` is `what`.
+    """The searchable part of a text in NFKC form, simplified Chinese and lower case, without accents.
+
+    `ＧＩＴ` and `git` are one word, and `Café` is `cafe`, 資料 is 资料, `what's` is `what`.
 
     Cut before and after, as NFKC may expand one character to eighteen.
     """
@@ -150,10 +152,12 @@ def normalise(text: str) -> str:
 
 
 def one_form(text: str) -> str:
-    """A text in NFKC form, normalised in pieces: a run of combining marks takes the square of its length in time, and
-    no other thread runs meanwhile.
+    """A text in NFKC form and in simplified Chinese.
+
+    Normalised in pieces: a run of combining marks takes the square of its length in time, and no other thread runs
+    meanwhile.
     """
-    return "".join(unicodedata.normalize("NFKC", piece) for piece in _TO_NORMALISE.findall(text))
+    return simplified("".join(unicodedata.normalize("NFKC", piece) for piece in _TO_NORMALISE.findall(text)))
 
 
 def document_terms(task: str, content: str) -> Sparse:

@@ -32,6 +32,12 @@ def test_a_sentence_that_was_saved_again_stands_once_in_a_recall_with_the_ids_of
     assert {item["id"] for item in ann.search("What does Mei drink?", top_k=5)["results"]} == {*same, *other}
 
 
+def test_a_chinese_sentence_in_another_script_or_width_is_told_once(ann: LedgerClient) -> None:
+    same = saved(ann, ["梅的車牌號碼是AB123。", "梅的车牌号码是AB123。", "梅的车牌号码是ＡＢ１２３"])
+    (only,) = ann.recall("梅的车牌号码是多少")["results"]
+    assert {only["id"], *only["also"]} == set(same)
+
+
 def test_a_budget_is_spent_on_what_was_not_told_yet(ann: LedgerClient) -> None:
     saved(ann, ["The parcel locker of Noor opens with the code on her phone."] * 4)
     saved(ann, ["The parcel locker of Noor is emptied on Mondays."])

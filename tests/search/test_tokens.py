@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from projections.similar.tombstones import Words
 from projections.vectors import tokens
+from projections.vectors.simplified import simplified
 from projections.vectors.tokens import (
     MOST_CHARACTERS,
     Sparse,
@@ -153,6 +154,31 @@ def test_options_dates_and_chains_are_no_compounds(text: str) -> None:
 )
 def test_irregular_forms_are_one_word_too(one: str, other: str) -> None:
     assert terms(one) == terms(other)
+
+
+@pytest.mark.parametrize(
+    ("traditional", "simple"),
+    [
+        ("資料庫的連線為什麼斷開", "资料库的连线为什么断开"),
+        ("頭髮和發票", "头发和发票"),
+        ("我養了一隻貓", "我养了一只猫"),
+    ],
+)
+def test_a_text_in_traditional_chinese_has_the_terms_of_the_simplified_one(traditional: str, simple: str) -> None:
+    assert document_terms("", traditional).indices.tolist() == document_terms("", simple).indices.tolist()
+    for of_stop_words in (True, False):
+        told, meant = (query_terms(text, of_stop_words=of_stop_words) for text in (traditional, simple))
+        assert told.indices.tolist() == meant.indices.tolist()
+
+
+@given(st.text(alphabet=st.characters(min_codepoint=0x3400, max_codepoint=0x9FFF)))
+def test_a_text_that_is_simplified_stays_as_it_is_and_each_character_is_one_wherever_it_stands(text: str) -> None:
+    assert simplified(simplified(text)) == simplified(text) == "".join(map(simplified, text))
+    assert len(simplified(text)) == len(text)
+
+
+def test_characters_of_taiwan_and_of_hong_kong_are_simplified() -> None:
+    assert simplified("裡裏 說説 衛衞 為爲 臺灣") == "里里 说说 卫卫 为为 台湾"
 
 
 def test_chinese_words_are_pairs_of_characters() -> None:
