@@ -21,7 +21,7 @@ non min max minimum maximum half double twice one two three four five six seven 
 thousand million
 """
 SHARP_WORDS = frozenset(_SHARP_WORDS.split())
-SHARP_CHARACTERS = frozenset("不没无非未勿别莫禁否仅只全每除二三四五六七八九十百千万亿两零半单双前后上下左右先")
+SHARP_CHARACTERS = frozenset("不没无非未勿别莫禁否仅只全每必总最至除二三四五六七八九十百千万亿两零半单双前后上下左右先")
 
 # Function words and courtesies: they carry no fact of their own.
 _LIGHT_WORDS = """

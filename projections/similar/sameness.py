@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping
 
+from projections.similar.exchanged import exchanged
 from projections.similar.rewordings import (
     CHINESE_EXCHANGES,
     LIGHT_CHARACTERS,
@@ -44,6 +45,8 @@ def similarity(one: Statement, other: Statement, used_by: Mapping[str, int]) -> 
     if odd_characters is None:
         return None
     if _orders_differ(one, other) or _roles_exchanged(one.roles, other.roles):
+        return None
+    if exchanged(one.clauses, other.clauses):
         return None
     lacking = left.total() + right.total() + _CHARACTER_WEIGHT * odd_characters
     whole = max(_weight(one), _weight(other))

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
+from projections.similar.exchanged import clauses
 from projections.similar.rewordings import LIGHT_WORDS, SHARP_WORDS, meaning, plain_chinese, without_courtesies
 from projections.vectors.tokens import CJK, one_form
 
@@ -46,6 +47,8 @@ class Statement:
     """The sharp words of each sentence, in order."""
     roles: frozenset[tuple[str, str, str]]
     """(term before, linking word, term after) for each linking word such as `from`, `to`, `比`."""
+    clauses: tuple[str, ...]
+    """The Chinese characters of each clause, in order, without light ones."""
     label: str
     """The topic that the text begins with, in lower case; empty when there is none."""
     features: frozenset[str]
@@ -75,6 +78,7 @@ def statement(text: str) -> Statement:
         names=frozenset(reading.sharp - reading.common),
         orders=reading.orders,
         roles=frozenset(reading.roles),
+        clauses=clauses(plain) if reading.characters else (),
         label=label,
         features=frozenset(reading.features),
     )
