@@ -45,6 +45,21 @@ TABLE: tuple[tuple[Intent, str], ...] = (
     ("preference", "How do I like my reports?"),
     ("preference", "我喜欢什么样的代码风格"),
     ("preference", "用户的偏好是什么"),
+    *(
+        ("bug_fix", text)
+        for text in ("登录页面打不开了", "服务起不来", "编译不过", "按钮点不动", "配置不生效", "接口又超时了")
+    ),
+    *(("bug_fix", text) for text in ("修復登入頁面的錯誤", "連線失敗怎麼辦", "程式閃退", "ＢＵＧ在哪里")),
+    ("new_task", "超时时间设多少"),
+    *(("preference", text) for text in ("我最爱喝什么", "我爱吃什么", "我讨厌吃什么", "我平时用哪个编辑器")),
+    *(
+        ("preference", text)
+        for text in ("我喜歡什麼顏色", "我習慣用什麼編輯器", "我偏愛哪家餐廳", "What do I dislike?")
+    ),
+    *(("follow_up", text) for text in ("为什么？", "再详细一点", "具体说说", "我们之前的方案", "昨天说的那件事")),
+    *(("follow_up", text) for text in ("我們剛才說到哪裡", "繼續說", "之前提到的书叫什么")),
+    *(("new_task", text) for text in ("部署之前要做什么", "为什么天空是蓝色的", "前面板的尺寸")),
+    *(("cross_agent", text) for text in ("團隊裡其他人怎麼說", "請審查智能體看看")),
     ("cross_agent", "What did the review agent decide?"),
     ("cross_agent", "Ask another agent about the schema"),
     ("cross_agent", "Have the frontend agent deploy the site"),

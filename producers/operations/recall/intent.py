@@ -13,6 +13,7 @@ from typing import get_args
 
 from kledger.contract.recall import Intent
 from kledger.contract.words import RecallLayer
+from projections.vectors.tokens import one_form
 
 INTENTS: tuple[Intent, ...] = get_args(Intent)
 
@@ -56,15 +57,19 @@ _RULES: tuple[tuple[Intent, re.Pattern[str]], ...] = (
         _words(
             r"bugs?|fix(?:e[sd]|ing)?|errors?|exceptions?|crash(?:e[sd]|ing)?|broken|fail(?:s|ed|ing|ure|ures)?|traceback|"
             r"regressions?|(?:does ?n.t|not) work(?:ing)?|debug(?:ging)?|hangs?|stack ?trace",
-            r"bug|报错|出错|错误|修复|修一下|修好|怎么修|异常|崩溃|挂了|失败|不工作|不能用|排查|故障",
+            r"bug|报错|出错|错误|修复|修一下|修好|怎么修|异常|崩溃|挂了|挂掉|坏了|失败|不工作|不能用|用不了|排查|故障"
+            r"|(?:打|点|按)不(?:开|动)|(?:起|连|登[录陆]?)不[来上]|跑不(?:起来|动|通)|启动不了|(?:编译|构建|测试)(?:不(?:通)?过|过不了)"
+            r"|不(?:起作用|生效|好使)|没反应|无响应|卡死|卡住|闪退|死机|当机|宕机|白屏|黑屏|出问题|出了问题|调试|堆栈"
+            r"|(?:总是|一直|老是|经常|又)超时|超时(?:了|怎么)",
         ),
     ),
     (
         "preference",
         _words(
             r"prefer(?:s|red|ence|ences)?|favou?rites?|(?:do|would|what|how) (?:I|we) (?:usually )?(?:like|want)|"
-            r"(?:I|we) (?:usually )?like|my (?:style|taste|habits?)|remember that I",
-            r"偏好|喜欢|习惯|爱好|倾向|口味|我想要|我的风格|记住我",
+            r"(?:I|we) (?:usually )?like|my (?:style|taste|habits?)|remember that I|dislikes?|hates?",
+            r"偏好|偏爱|喜欢|习惯|爱好|最爱|爱[吃喝看听玩用穿]|讨厌|中意|更愿意|倾向|口味|我想要|我的风格|记住我"
+            r"|我们?(?:通常|一般|平时|平常)",
         ),
     ),
     (
@@ -77,7 +82,10 @@ _RULES: tuple[tuple[Intent, re.Pattern[str]], ...] = (
             r"you (?:said|mentioned)|we (?:talked|spoke|discussed)|where were we|continue|go on)\b"
             r"|^\W*那(?:么)?(?:它|她|他|这|呢|怎么|为什么|如果|要是|第)|第[一二两三四五六七八九十]个呢|后者|前者"
             r"|^(?!.*(?:哪|什么|怎|谁|几|多少)).{1,8}呢\W*$"
-            r"|继续|接着|然后呢|还有呢|刚才|刚刚|上次|上一次|之前|前面|上面说|那个|再(?:来|说|试)|下一步",
+            r"|^\W*为(?:什么|啥|何)[呢啊]?\W*$|(?:展开|具体|详细)[讲说]"
+            # behind what happens, 之前 says before that, and goes on with nothing
+            r"|(?<![\u4e00-\u9fff])之前(?!端)|(?<=[们我你您咱他她])之前|前面[说提讲聊那的]|[昨前]天[说提讲聊]"
+            r"|继续|接着|然后呢|还有呢|刚才|刚刚|上次|上一次|上面说|那个|再(?:来|说|试|讲|解释|详细|具体)|下一步",
             re.IGNORECASE,
         ),
     ),
@@ -85,7 +93,8 @@ _RULES: tuple[tuple[Intent, re.Pattern[str]], ...] = (
 
 
 def intent_of(message: str, *, target_agent: str | None = None) -> Intent:
-    """What a message asks for, by rules; a named target agent asks across agents."""
+    """What a message asks for, by rules, in either Chinese script; a named target agent asks across agents."""
     if target_agent is not None:
         return "cross_agent"
-    return next((intent for intent, pattern in _RULES if pattern.search(message)), "new_task")
+    words = one_form(message)
+    return next((intent for intent, pattern in _RULES if pattern.search(words)), "new_task")
