@@ -27,6 +27,7 @@ from producers.web.tags import tags_of
 from producers.web.turned import in_sight
 from producers.web.visit import Visit
 from producers.web.words import Words
+from projections.search.steps import without_number
 
 _STEPS = ((86_400 * 365, "year"), (86_400 * 30, "month"), (86_400, "day"), (3_600, "hour"), (60, "minute"))
 
@@ -50,6 +51,7 @@ def _templates() -> Environment:
         "tags": tags_of,
         "told": told,
         "listed": _listed,
+        "without_number": without_number,
         "verdicts": helped_and_harmed,
     }
     environment.globals |= {"file": address_of, "home": HOME, "with_query": with_query}

@@ -18,6 +18,7 @@ from ledger.event import JsonObject
 from projections.fold_kit.prompt_text import shortened
 from projections.search.section import WORDS, about_another
 from projections.search.startup import PROFILE_TYPE
+from projections.search.steps import without_number
 from projections.unseen import UNSEEN
 
 SECTIONS = ("user_preferences", "project_context", "recent_episodes", "relevant_procedures", "related_knowledge")
@@ -182,8 +183,7 @@ def _says_its_steps(item: JsonObject, memory: JsonObject) -> bool:
 
 def _step(step: str) -> str:
     """A step without its number, as the arrow says the order."""
-    number, dot, rest = step.partition(".")
-    return escaped(rest if dot and number.strip().isdigit() else step)
+    return escaped(without_number(step))
 
 
 def _age(item: JsonObject, language: Language, now: datetime) -> str:

@@ -110,3 +110,33 @@ def test_an_episode_has_its_age_and_a_procedure_its_steps() -> None:
     reviewed = lines("代码审查流程", "procedural", memory=steps)
     assert reviewed[0] == "<relevant_procedures>"
     assert reviewed[1:-1] == ["- 代码审查流程: 风格检查 → 安全审计 → 改进建议"]
+
+
+@pytest.mark.parametrize(
+    "number",
+    [
+        "1. ",
+        "1.",
+        "1．",
+        "1、",
+        "(1) ",
+        "（1）",
+        "1)",
+        "1）",
+        "①",
+        "一、",
+        "（一）",
+        "第一步：",
+        "第 1 步，",
+        "Step 1: ",
+    ],
+)
+def test_a_step_is_told_without_its_number_however_that_is_written(number: str) -> None:
+    told = lines("review", "procedural", memory={"name": "review", "steps": [f"{number}检查", "merge"]})
+    assert told[1:-1] == ["- review: 检查 → merge"]
+
+
+@pytest.mark.parametrize("step", ["2.5 秒后重试", "3 次重试", "一次提交", "10:30 开会", "第一步很重要", "1.", "①"])
+def test_a_step_that_begins_with_a_number_of_its_own_keeps_it(step: str) -> None:
+    told = lines("review", "procedural", memory={"name": "review", "steps": [step, "merge"]})
+    assert told[1:-1] == [f"- review: {step} → merge"]

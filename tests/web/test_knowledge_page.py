@@ -304,7 +304,7 @@ def test_a_procedure_is_called_by_its_name_and_a_title_is_not_said_twice(node: R
             id="lh-trim",
             name="Trim the wick",
             trigger="The flame smokes",
-            steps=["Cut it.", "Light it."],
+            steps=["1. Cut it.", "2、Light it."],
         )
         keeper.remember("The oil is from Bergen.", "semantic", id="lh-oil")
         caught_up(ledger)
