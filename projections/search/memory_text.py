@@ -20,6 +20,7 @@ from projections.search.section import WORDS, about_another
 from projections.search.startup import PROFILE_TYPE
 from projections.search.steps import without_number
 from projections.unseen import UNSEEN
+from projections.vectors.tokens import normalise
 
 SECTIONS = ("user_preferences", "project_context", "recent_episodes", "relevant_procedures", "related_knowledge")
 LINE_CHARACTERS = 2_000
@@ -97,9 +98,9 @@ def is_of_another(item: JsonObject, layer: RecallLayer, message: str, person: st
 
 
 def _names(message: str, name: str) -> bool:
-    """Whether a message has a name as a word: `al` is not in `also`, and 小明 is in 小明喜欢."""
-    alone = rf"(?<![0-9a-z_]){re.escape(name.casefold())}(?![0-9a-z_])"
-    return re.search(alone, message.casefold()) is not None
+    """Whether a message has a name as a word, as a search reads it: `al` is not in `also`, and 小華 is in 小华喜欢."""
+    alone = rf"(?<![0-9a-z_]){re.escape(normalise(name))}(?![0-9a-z_])"
+    return re.search(alone, normalise(message)) is not None
 
 
 def memory_text(

@@ -62,6 +62,15 @@ def test_a_person_is_named_by_a_word_of_the_message(message: str, named: bool) -
     assert not is_of_another(item, "plain", message, "user:al")
 
 
+@pytest.mark.parametrize(
+    ("user", "message"),
+    [("小华", "小華喜歡喝什麼"), ("小華", "小华喜欢喝什么"), ("Zoë", "What does Zoe like?"), ("bo", "Ｂｏ喜欢什么")],
+)
+def test_a_person_is_named_however_the_name_is_written(user: str, message: str) -> None:
+    item = {"owner": f"user:{user}", "scopes": [f"user:{user}"], "types": ["user_profile"]}
+    assert not is_of_another(item, "plain", message, "user:ann")
+
+
 def test_who_asks_as_nobody_in_particular_is_told_of_all_alike(node: RunningNode, two: object) -> None:
     with node.client() as client:
         told = recalled(client, "Which theme should the editor have?")
