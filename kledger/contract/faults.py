@@ -41,6 +41,16 @@ _BOUNDS = {
     "less_than_equal": ("le", "at most"),
     "multiple_of": ("multiple_of", "a multiple of"),
 }
+_WORD = "a word of a-z, 0-9 and _ that begins with a letter, {most} characters at most, such as {example}"
+_FORMS = {
+    r"^[a-z][a-z0-9_]{0,63}$": _WORD.format(most=64, example="strategy or preference"),
+    r"^[a-z][a-z0-9_]{0,31}$": _WORD.format(most=32, example="department"),
+    r"^[a-z][a-z0-9_.+/-]{0,63}$": "a kind of content in a-z, 0-9 and _ . + / - that begins with a letter, 64 "
+    "characters at most, such as code or text/plain",
+    r"^[a-z][a-z0-9_.+-]{0,63}/[a-z0-9][a-z0-9_.+-]{0,127}$": "a media type such as text/markdown",
+    r"^([01][0-9]|2[0-3]):[0-5][0-9]$": "a time of day such as 09:30",
+}
+"""What the patterns of requests ask for; one that is not here is shown as it is."""
 _SAID = {
     "extra_forbidden": "is not a field here: correct its spelling or leave it out",
     "missing": "is required",
@@ -71,7 +81,8 @@ def in_plain_words(fault: Mapping[str, Any]) -> str:
     if kind in ("string_too_long", "too_long", "bytes_too_long", "url_too_long"):
         return f"is too long: {context.get('max_length')} {_unit(kind)} at most"
     if kind == "string_pattern_mismatch":
-        return f"has to be of the form {context.get('pattern')}"
+        pattern = str(context.get("pattern"))
+        return f"has to be {_FORMS.get(pattern, f'of the form {pattern}')}"
     for end in _ENDS:
         if kind.endswith(end) and (meant := _KINDS.get(kind.removesuffix(end))) is not None:
             return f"has to be {meant}"
