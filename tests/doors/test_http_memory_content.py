@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator
 from datetime import datetime, timedelta
-from typing import Any, get_args
+from typing import Any, Literal, get_args, get_origin
 
 import pytest
 from hypothesis import given, settings
@@ -13,7 +13,7 @@ from pydantic import BaseModel
 
 from ledger.event import JsonObject, utc_now
 from projections.views.profiles.content import CONTENTS, validated
-from projections.views.profiles.labels import CHINESE
+from projections.views.profiles.labels import CHINESE, said_value
 from projections.views.profiles.prompt import build_memory_prompt, markers
 from tests.doors.http_door import ALICE, BOB, Door, http_door, refusal
 from tests.examples import tries
@@ -297,12 +297,34 @@ def test_a_chinese_prompt_names_the_fields_in_chinese_and_leaves_what_people_wro
     content = {"occupation": "cook", "people": [person], "places": [{"name": "家", "preference": "like"}]}
     assert build_memory_prompt("user", content, "zh") == (
         "<!-- USER_MEMORY_START -->\n## 用户记忆\n- 职业: cook\n- 人际关系:\n"
-        "  - Mei (置信度 0.9, 更新于 2026-03-05)\n    - 关系: colleague\n- 地点:\n  - 家\n    - 喜好: like\n"
+        "  - Mei (置信度 0.9, 更新于 2026-03-05)\n    - 关系: colleague\n- 地点:\n  - 家\n    - 喜好: 喜欢\n"
         "<!-- USER_MEMORY_END -->"
     )
     assert build_memory_prompt("work", {}, "zh") == (
         "<!-- WORK_MEMORY_START -->\n## 工作记忆\n- 暂无\n<!-- WORK_MEMORY_END -->"
     )
+
+
+def listed_values(model: type[BaseModel], within: str = "") -> Iterator[tuple[str, str, str]]:
+    """The list, the field and each word of the fields of a schema that take listed words alone."""
+    for name, field in model.model_fields.items():
+        for part in (field.annotation, *get_args(field.annotation)):
+            if get_origin(part) is Literal:
+                yield from ((within, name, word) for word in get_args(part))
+            if isinstance(part, type) and issubclass(part, BaseModel):
+                yield from listed_values(part, name)
+
+
+def test_every_word_that_a_schema_lists_is_said_in_chinese_and_one_that_a_person_chose_is_not() -> None:
+    listed = [each for schema in CONTENTS.values() for each in listed_values(schema)]
+    assert ("current_projects", "status", "active") in listed
+    assert [each for each in listed if said_value(*each, "zh").isascii() or said_value(*each, "en") != each[2]] == []
+    milestone = {"name": "内测", "status": "active"}
+    project = {"name": "凤凰", "status": "active", "key_milestones": [milestone]}
+    prompt = build_memory_prompt("work", {"current_projects": [project]}, "zh")
+    assert prompt is not None
+    assert "  - 凤凰\n    - 状态: 进行中\n" in prompt
+    assert "      - 内测\n        - 状态: active\n" in prompt
 
 
 _TEXT = st.text(max_size=30) | st.sampled_from(

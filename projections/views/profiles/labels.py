@@ -77,6 +77,22 @@ CHINESE: Final[dict[str, str]] = {
 }
 """The Chinese of our own words and of the schema's; in English a field is its name in words."""
 
+_VALUES: Final[dict[tuple[str, str], dict[str, str]]] = {
+    ("places", "preference"): {"like": "喜欢", "neutral": "一般", "avoid": "避开"},
+    ("current_projects", "status"): {
+        "planned": "计划中",
+        "active": "进行中",
+        "paused": "已暂停",
+        "completed": "已完成",
+    },
+}
+"""The Chinese of values of which the schema lists the words, by the list whose entry has the field."""
+
+
+def said_value(entries: str, field: str, value: str, language: Language) -> str:
+    """The value of a field of an entry of this list, where the schema lists its words; else as people wrote it."""
+    return _VALUES.get((entries, field), {}).get(value, value) if language == "zh" else value
+
 
 def label(name: str, language: Language) -> str:
     """A field, or a word of ours, for a reader; a name that the schema does not have is as it is written."""

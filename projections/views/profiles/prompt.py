@@ -15,7 +15,7 @@ from kledger.contract.words import AgentType, ProfileType
 from ledger.event import JsonObject
 from projections.fold_kit.prompt_text import harmless, indented
 from projections.unseen import seen
-from projections.views.profiles.labels import label
+from projections.views.profiles.labels import label, said_value
 
 READERS: dict[ProfileType, AgentType] = {"user": "router", "work": "worker"}
 """Which agent a memory is for."""
@@ -38,10 +38,12 @@ def build_memory_prompt(
     return f"{start}\n## {label(f'{memory_type} memory', language)}\n{seen(harmless(lines))}\n{end}"
 
 
-def _lines(content: JsonObject, depth: int, language: Language) -> Iterator[str]:
+def _lines(content: JsonObject, depth: int, language: Language, entries: str = "") -> Iterator[str]:
+    """The fields of an object; `entries` is the list of which it is an entry."""
     by = "  " * depth
     for name, value in content.items():
         inline = _inline(value, language)
+        inline = inline and said_value(entries, name, inline, language)
         named = label(name, language)
         if inline is not None:
             yield f"{by}- {named}: {indented(inline, by + '  ')}"
@@ -53,7 +55,7 @@ def _lines(content: JsonObject, depth: int, language: Language) -> Iterator[str]
         elif isinstance(value, list) and value:
             yield f"{by}- {named}:"
             for entry in value:
-                yield from _entry(entry, depth + 1, language)
+                yield from _entry(entry, depth + 1, language, name)
 
 
 def _inline(value: Any, language: Language) -> str | None:
@@ -67,8 +69,8 @@ def _inline(value: Any, language: Language) -> str | None:
     return label("yes" if value else "no", language) if isinstance(value, bool) else str(value)
 
 
-def _entry(entry: Any, depth: int, language: Language) -> Iterator[str]:
-    """One entry of a list: its name first, or the hours of a window; the rest below it."""
+def _entry(entry: Any, depth: int, language: Language, entries: str) -> Iterator[str]:
+    """One entry of the list `entries`: its name first, or the hours of a window; the rest below it."""
     by = "  " * depth
     if not isinstance(entry, dict):
         yield f"{by}- {indented(_inline(entry, language) or str(entry), by + '  ')}"
@@ -81,7 +83,7 @@ def _entry(entry: Any, depth: int, language: Language) -> Iterator[str]:
     else:
         head = str(rest.pop("name", label("entry", language)))
     yield f"{by}- {indented(head, by + '  ')}{_sureness(meta, language)}"
-    yield from _lines(rest, depth + 1, language)
+    yield from _lines(rest, depth + 1, language, entries)
 
 
 def _sureness(meta: Any, language: Language) -> str:
