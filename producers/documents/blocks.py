@@ -31,14 +31,28 @@ class Read:
             self.blocks.append(Block(level, text))
 
 
+_MEANT = {
+    **dict.fromkeys(("gb2312", "gb_2312-80", "gbk", "cp936"), "gb18030"),
+    **dict.fromkeys(("big5", "big5-hkscs"), "big5hkscs"),
+    **dict.fromkeys(("shift_jis", "shift-jis", "sjis"), "cp932"),
+    **dict.fromkeys(("euc-kr", "ks_c_5601-1987"), "cp949"),
+    **dict.fromkeys(("iso-8859-1", "latin1", "us-ascii", "ascii"), "cp1252"),
+}
+"""Encodings that files state, and the wider ones in which they are written, as browsers read them (WHATWG)."""
+
+
 def decoded(content: bytes, stated: str | None = None) -> str:
-    """The text of a file: UTF-8, or UTF-16 with its mark, or the encoding that the file states. Raises Unreadable."""
+    """The text of a file: UTF-8, or UTF-16 with its mark, or the encoding that the file states. Raises Unreadable.
+
+    An encoding that is stated is read as the wider one that is meant by it, where the text fits that one.
+    """
+    meant = None if stated is None else _MEANT.get(stated.lower())
     marked = "utf-16" if content[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig"
-    for encoding in (marked, stated):
+    for encoding in (marked, meant, stated):
         if encoding is None:
             continue
         try:
             return content.decode(encoding).replace("\r\n", "\n").replace("\r", "\n").replace("\0", "")
         except (UnicodeDecodeError, LookupError):
             continue
-    raise Unreadable("it is not text in UTF-8: save it as UTF-8, or say its content_type")
+    raise Unreadable("it is not text in UTF-8: save it as UTF-8, for example with iconv -f GB18030 -t UTF-8")

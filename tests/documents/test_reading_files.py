@@ -80,6 +80,14 @@ async def test_html_is_what_a_reader_sees_of_it() -> None:
     ]
     assert (await convert(page.encode(), HTML)).title == "The page"
     assert await said('<meta charset="gb2312"><p>中文'.encode("gb2312"), HTML) == [("", 1, ["中文"])]
+    for stated, written, text in (
+        ("gb2312", "gb18030", "镕基說㐂"),
+        ("GBK", "gb18030", "镕基㐂"),
+        ("big5", "big5hkscs", "嘅喺度"),
+        ("Shift_JIS", "cp932", "①髙"),
+        ("iso-8859-1", "cp1252", "5 €"),
+    ):
+        assert await said(f'<meta charset="{stated}"><p>{text}'.encode(written), HTML) == [("", 1, [text])]
 
 
 async def test_a_pdf_has_the_bookmarks_of_its_outline_as_headings() -> None:
