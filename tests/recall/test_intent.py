@@ -57,6 +57,8 @@ TABLE: tuple[tuple[Intent, str], ...] = (
         for text in ("我喜歡什麼顏色", "我習慣用什麼編輯器", "我偏愛哪家餐廳", "What do I dislike?")
     ),
     *(("follow_up", text) for text in ("为什么？", "再详细一点", "具体说说", "我们之前的方案", "昨天说的那件事")),
+    *(("follow_up", text) for text in ("那预算是多少呢？", "那預算是多少呢", "那接口怎么测呢")),
+    *(("new_task", text) for text in ("那里的餐厅叫什么呢", "那位同事是谁呢")),
     *(("follow_up", text) for text in ("我們剛才說到哪裡", "繼續說", "之前提到的书叫什么")),
     *(("new_task", text) for text in ("部署之前要做什么", "为什么天空是蓝色的", "前面板的尺寸")),
     *(("cross_agent", text) for text in ("團隊裡其他人怎麼說", "請審查智能體看看")),

@@ -81,6 +81,7 @@ _RULES: tuple[tuple[Intent, re.Pattern[str]], ...] = (
             r"the same|the (?:first|second|third|other|latter|former) one|"
             r"you (?:said|mentioned)|we (?:talked|spoke|discussed)|where were we|continue|go on)\b"
             r"|^\W*那(?:么)?(?:它|她|他|这|呢|怎么|为什么|如果|要是|第)|第[一二两三四五六七八九十]个呢|后者|前者"
+            r"|^\W*那(?![种个些里位边儿])[^，。！？,.!?]{1,12}呢\W*$"
             r"|^(?!.*(?:哪|什么|怎|谁|几|多少)).{1,8}呢\W*$"
             r"|^\W*为(?:什么|啥|何)[呢啊]?\W*$|(?:展开|具体|详细)[讲说]"
             # behind what happens, 之前 says before that, and goes on with nothing
