@@ -15,15 +15,17 @@ MARK = "[secret]"
 
 TOKEN = re.compile(r"kledger_[A-Za-z0-9_-]{43}")
 """A token of a node; see producers/access/tokens.py."""
+# No \b: a Chinese character may stand beside a word, 口令password=…
+_BEGINS = "(?<![0-9A-Za-z_])"
 # The text before a secret stays, so that a reader sees what was redacted.
 _FORMS = (
     (TOKEN, MARK),
-    (re.compile(r"(?i)(\b(?:bearer|basic)\s+)[A-Za-z0-9._~+/=-]{8,}"), rf"\1{MARK}"),
-    (re.compile(r"(\b[a-z][a-z0-9+.-]*://[^\s:/@]*:)[^\s/@]+(@)"), rf"\1{MARK}\2"),
-    (re.compile(r"(?i)(\btoken\s*(?::=|=|\s)\s*)'(?:[^']|'')*'"), rf"\1'{MARK}'"),
-    (re.compile(r"(?i)([\"']?\b(?:password|passwd|secret|api[-_]?key|authorization)[\"']?\s*[:=]\s*[\"']?)[^\s\"',;}]+"),
-     rf"\1{MARK}"),
-    (re.compile(r"\bsk-[A-Za-z0-9_-]{16,}"), MARK),
+    (re.compile(rf"(?i)({_BEGINS}(?:bearer|basic)\s+)[A-Za-z0-9._~+/=-]{{8,}}"), rf"\1{MARK}"),
+    (re.compile(rf"({_BEGINS}[a-z][a-z0-9+.-]*://[^\s:/@]*:)[^\s/@]+(@)"), rf"\1{MARK}\2"),
+    (re.compile(rf"(?i)({_BEGINS}token\s*(?::=|=|\s)\s*)'(?:[^']|'')*'"), rf"\1'{MARK}'"),
+    (re.compile(rf"(?i)([\"']?{_BEGINS}(?:password|passwd|secret|api[-_]?key|authorization)[\"']?\s*[:=：＝]\s*[\"']?)"
+                "[^\\s\"',;}]+"), rf"\1{MARK}"),
+    (re.compile(rf"{_BEGINS}sk-[A-Za-z0-9_-]{{16,}}"), MARK),
 )  # fmt: skip
 _SECRET_NAMES = re.compile(
     r"(?i)(password|passwd|secret|secure[-_]body|token|(api|private|master)[-_]?key|^master$|authorization|credential"

@@ -26,7 +26,7 @@ _WORD = re.compile(r"[^\W\d_]+(?:[-'][^\W\d_]+)*")
 _LABEL = re.compile(rf"(?:[^\s:,{CJK}]+: )*([^\s:,{CJK}]+)(?=:(?:\s|$))")
 _COURTESIES = "note tip hint reminder remember fyi attention hello hi"
 _NO_LABELS = frozenset(_COURTESIES.split())
-_CONTRACTIONS = re.compile(r"n't\b", re.IGNORECASE)
+_CONTRACTIONS = re.compile(rf"n't(?![^\W{CJK}])", re.IGNORECASE)
 _LINKS = "to from than over under before after into onto by for of with against versus"
 LINKS = frozenset(_LINKS.split()) | frozenset("从到比向给把被由对于")
 

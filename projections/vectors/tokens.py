@@ -38,7 +38,8 @@ CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uac00-\ud7af"
 _STOPS = ".:;!?\n\u3002"
 _LETTERS = rf"[^\W\d_{CJK}]+"
 _NUMBER = r"\d{1,3}(?:,\d{3})+(?!\d)"  # 58,400
-_COMPOUND = rf"(?<![\w-]){_LETTERS}-{_LETTERS}(?![\w-])"  # e-mail
+# e-mail; Chinese characters beside it are words of their own
+_COMPOUND = rf"(?<![^\W{CJK}])(?<!-){_LETTERS}-{_LETTERS}(?![^\W{CJK}]|-)"
 _PIECE = re.compile(rf"[{CJK}]+|{_NUMBER}|{_COMPOUND}|[^\W_{CJK}]+|[{_STOPS}]")
 _MEASURE = re.compile(rf"(\d+)({_LETTERS})")  # 16GB
 _MODEL = re.compile(rf"({_LETTERS}(?<=..))(\d+)")  # RTX4090; of one letter, as v2, the letter says nothing
@@ -54,7 +55,9 @@ _TO_NORMALISE = re.compile(
     rf".{{1,{_NORMALISED_AT_ONCE}}}(?=[\x00-\x7f\u3400-\u4dbf\u4e00-\u9fff]|\Z)|.{{1,{_NORMALISED_AT_ONCE}}}", re.DOTALL
 )
 # What's, we'd, aren't, can't: what the apostrophe shortens is no word of its own.
-_SHORTENED = re.compile(r"(?<=[^\W\d_])(?:(?:(?<!ca)n)?['\u2019\u02bc]t|['\u2019\u02bc](?:s|m|d|re|ve|ll))(?![^\W_])")
+_SHORTENED = re.compile(
+    rf"(?<=[^\W\d_])(?:(?:(?<!ca)n)?['\u2019\u02bc]t|['\u2019\u02bc](?:s|m|d|re|ve|ll))(?![^\W_{CJK}])"
+)
 # Odd and different: the hash depends on the order of the pair, and two equal stems do not cancel out.
 _FIRST_OF_PAIR, _SECOND_OF_PAIR = 0x9E3779B1, 0x85EBCA77
 

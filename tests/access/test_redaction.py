@@ -26,6 +26,11 @@ TOKEN = "kledger_" + "aB3-_" * 8 + "xyz"
         ("CALL quack_serve('x', token := 'hush-hush')", "hush-hush", "quack_serve"),
         ('{"password": "p4ssw0rd"}', "p4ssw0rd", "password"),
         ("api_key=abcdefgh123", "abcdefgh123", "api_key"),
+        ("口令password=p4ssw0rd", "p4ssw0rd", "口令password"),
+        ("口令password：p4ssw0rd", "p4ssw0rd", "口令password"),
+        ("连不上nats://node:p4ssw0rd@127.0.0.1:4222", "p4ssw0rd", "连不上nats"),
+        ("密钥sk-proj-abcdefghijklmnop1234无效", "sk-proj-abcdefghijklmnop1234", "密钥"),
+        (f"头部Bearer {TOKEN[:30]}", TOKEN[:30], "头部Bearer"),
         ("Incorrect API key provided: sk-proj-abcdefghijklmnop1234", "sk-proj-abcdefghijklmnop1234", "Incorrect"),
     ],
 )

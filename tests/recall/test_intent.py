@@ -50,6 +50,10 @@ TABLE: tuple[tuple[Intent, str], ...] = (
         for text in ("登录页面打不开了", "服务起不来", "编译不过", "按钮点不动", "配置不生效", "接口又超时了")
     ),
     *(("bug_fix", text) for text in ("修復登入頁面的錯誤", "連線失敗怎麼辦", "程式閃退", "ＢＵＧ在哪里")),
+    *(("bug_fix", text) for text in ("接口返回error怎么办", "登录fail了", "有个exception看不懂")),
+    ("preference", "我的preference是什么"),
+    ("follow_up", "next这个怎么做"),
+    ("new_task", "怎么用error_handler做重定向"),
     ("new_task", "超时时间设多少"),
     *(("preference", text) for text in ("我最爱喝什么", "我爱吃什么", "我讨厌吃什么", "我平时用哪个编辑器")),
     *(

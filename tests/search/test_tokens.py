@@ -129,8 +129,9 @@ def test_a_letter_before_a_number_is_no_name(text: str) -> None:
 
 
 @pytest.mark.parametrize(("written", "asked"), [("E-mail", "email"), ("co-founder", "cofounder"), ("Wi-Fi", "wifi")])
-def test_a_compound_is_found_as_one_word_and_by_its_parts(written: str, asked: str) -> None:
-    found = set(document_terms("", f"Her {written} is new").indices.tolist())
+@pytest.mark.parametrize("around", ["Her {} is new", "家里的{}密码", "用{}，或者{}"])
+def test_a_compound_is_found_as_one_word_and_by_its_parts(written: str, asked: str, around: str) -> None:
+    found = set(document_terms("", around.format(*[written] * 2)).indices.tolist())
     assert terms(asked) <= found
     assert terms(written) <= found
     assert terms(asked) < terms(written, words_only=False)

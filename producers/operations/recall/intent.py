@@ -36,8 +36,12 @@ READS: Mapping[Intent, Reads] = {
 """The table of source 004, section 3.3."""
 
 
+# An English word stands alone where Chinese touches it: 这个error怎么办.
+_BEGINS, _ENDS = "(?<![0-9A-Za-z_])", "(?![0-9A-Za-z_])"
+
+
 def _words(english: str, chinese: str) -> re.Pattern[str]:
-    return re.compile(rf"\b(?:{english})\b|{chinese}", re.IGNORECASE)
+    return re.compile(rf"{_BEGINS}(?:{english}){_ENDS}|{chinese}", re.IGNORECASE)
 
 
 _RULES: tuple[tuple[Intent, re.Pattern[str]], ...] = (
@@ -76,10 +80,11 @@ _RULES: tuple[tuple[Intent, re.Pattern[str]], ...] = (
         "follow_up",
         re.compile(
             # a name such as Next.js does not go on with anything
-            r"^\W*(?:and|also|then|so|continue|go on|next|again|what about|how about|what else|why)\b(?![.-]\w)"
-            r"|\b(?:as (?:I|we|you) (?:said|discussed|agreed)|last time|earlier|just now|previous(?:ly)?|that one|"
-            r"the same|the (?:first|second|third|other|latter|former) one|"
-            r"you (?:said|mentioned)|we (?:talked|spoke|discussed)|where were we|continue|go on)\b"
+            rf"^\W*(?:and|also|then|so|continue|go on|next|again|what about|how about|what else|why){_ENDS}(?![.-]\w)"
+            rf"|{_BEGINS}(?:as (?:I|we|you) (?:said|discussed|agreed)|last time|earlier|just now|previous(?:ly)?|"
+            r"that one|the same|the (?:first|second|third|other|latter|former) one|"
+            r"you (?:said|mentioned)|we (?:talked|spoke|discussed)|where were we|continue|"
+            rf"go on){_ENDS}"
             r"|^\W*那(?:么)?(?:它|她|他|这|呢|怎么|为什么|如果|要是|第)|第[一二两三四五六七八九十]个呢|后者|前者"
             r"|^\W*那(?![种个些里位边儿])[^，。！？,.!?]{1,12}呢\W*$"
             r"|^(?!.*(?:哪|什么|怎|谁|几|多少)).{1,8}呢\W*$"
