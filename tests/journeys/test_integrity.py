@@ -171,9 +171,7 @@ def test_an_audit_that_cannot_run_says_why(tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir())
 
 
-@pytest.mark.parametrize(
-    "file", ["chain/checkpoints.jsonl", "chain/leaves.bin", "chain/began.json", "keys/public/*.pem"]
-)
+@pytest.mark.parametrize("file", ["chain/checkpoints.jsonl", "chain/began.json", "keys/public/*.pem"])
 def test_an_audit_that_cannot_read_what_was_signed_does_not_call_the_log_changed(file: str, tmp_path: Path) -> None:
     """As for an auditor who is not the node's user; a directory, as root may read every file."""
     _, files = signed_log(tmp_path, 3, 2)
@@ -186,14 +184,10 @@ def test_an_audit_that_cannot_read_what_was_signed_does_not_call_the_log_changed
     assert str(unread) in told["error"]["message"]
 
 
-@pytest.mark.parametrize("file", ["chain/checkpoints.jsonl", "chain/leaves.bin"])
-def test_health_names_a_file_of_the_chain_and_not_where_the_node_keeps_it(file: str, tmp_path: Path) -> None:
-    data = tmp_path / "data"
+def test_health_names_a_file_of_the_chain_and_not_where_the_node_keeps_it(tmp_path: Path) -> None:
+    data, file = tmp_path / "data", "chain/checkpoints.jsonl"
     (data / "chain").mkdir(parents=True)
-    if file == "chain/leaves.bin":
-        (data / file).mkdir()
-    else:
-        (data / file).write_text("no checkpoint\n")
+    (data / file).write_text("no checkpoint\n")
     with running(data, "--quack", "off") as node, node.client() as ledger:
         ledger.save("t", "c", ["tool"])
         until(lambda: "nothing is signed" in str(ledger.health()), "health says that nothing is signed")
