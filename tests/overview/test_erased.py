@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any, get_args
 
 from kledger import LedgerClient
 from kledger.contract.words import MemoryConcern, Verdict
-from tests.journeys.running_node import RunningNode, result_of
+from tests.journeys.running_node import result_of, running
 
 CONCERNS: tuple[MemoryConcern, ...] = get_args(MemoryConcern)
 SHOWN = ("most_helpful", "turned_harmful", "never_recalled_items")
@@ -23,8 +24,9 @@ def to_look_at(reader: LedgerClient) -> dict[str, Any]:
     return {**{name: health[name] for name in CONCERNS}, **named}
 
 
-def test_what_was_erased_is_no_longer_told_as_something_to_look_at(shared_node: RunningNode) -> None:
-    with shared_node.client() as ledger:
+def test_what_was_erased_is_no_longer_told_as_something_to_look_at(tmp_path: Path) -> None:
+    # A node of its own: of a shared one the project sees what others made public.
+    with running(tmp_path / "data", "--quack", "off") as node, node.client() as ledger:
         vera = ledger.acting_as(user="vera-erased")
         reader = ledger.acting_as(agent="onlooker", project="erased-things")
         scopes = ["project:erased-things"]

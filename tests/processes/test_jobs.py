@@ -24,7 +24,7 @@ from ledger.wire.publication import error_code
 from tests.house.project import PACKAGES, ROOT, modules
 from tests.processes.noise import KINDS
 
-FOR_PEOPLE = {"producers.cli.main", "producers.cli.demo"}
+FOR_PEOPLE = {"kledger.__main__", "producers.cli.main", "producers.cli.demo"}
 """Programs whose standard output a person reads."""
 
 
