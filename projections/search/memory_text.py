@@ -19,8 +19,8 @@ from projections.fold_kit.prompt_text import shortened
 from projections.search.section import WORDS, about_another
 from projections.search.startup import PROFILE_TYPE
 from projections.search.steps import without_number
-from projections.unseen import UNSEEN
 from projections.vectors.tokens import normalise
+from projections.views.unseen import UNSEEN
 
 SECTIONS = ("user_preferences", "project_context", "recent_episodes", "relevant_procedures", "related_knowledge")
 LINE_CHARACTERS = 2_000

@@ -12,7 +12,7 @@ from kledger.contract.language import ENGLISH, Language
 from ledger import new_item
 from ledger.event import JsonObject
 from projections.fold_kit.prompt_text import harmless, indented, shortened
-from projections.unseen import seen
+from projections.views.unseen import seen
 
 SHOWN_CHARACTERS = 2_000
 """The most characters of an item's content; the rest can be read by the item's id."""

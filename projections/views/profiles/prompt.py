@@ -14,8 +14,8 @@ from kledger.contract.language import ENGLISH, Language
 from kledger.contract.words import AgentType, ProfileType
 from ledger.event import JsonObject
 from projections.fold_kit.prompt_text import harmless, indented
-from projections.unseen import seen
 from projections.views.profiles.labels import label, said_value
+from projections.views.unseen import seen
 
 READERS: dict[ProfileType, AgentType] = {"user": "router", "work": "worker"}
 """Which agent a memory is for."""
