@@ -106,7 +106,8 @@ def _count(result: Brought, outcome: Outcome) -> dict[int, dict[str, Any]]:
             result.held += 1
             continue
         result.saved += status == "saved"
-        result.proposed |= {item_id} if row.get("status") == "proposed" else set()
+        if row.get("status") == "proposed":
+            result.proposed.add(item_id)
         result.unchanged += status == "unchanged"
         result.ids[number] = item_id
     return in_doubt

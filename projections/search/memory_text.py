@@ -15,12 +15,11 @@ from kledger.contract.memory import words_of_steps
 from kledger.contract.scopes import OPERATOR
 from kledger.contract.words import RecallLayer
 from ledger.event import JsonObject
-from projections.fold_kit.prompt_text import shortened
+from projections.fold_kit.prompt_text import UNSEEN, shortened
 from projections.search.section import WORDS, about_another
 from projections.search.startup import PROFILE_TYPE
 from projections.search.steps import without_number
 from projections.vectors.tokens import normalise
-from projections.views.unseen import UNSEEN
 
 SECTIONS = ("user_preferences", "project_context", "recent_episodes", "relevant_procedures", "related_knowledge")
 LINE_CHARACTERS = 2_000

@@ -12,7 +12,6 @@ from kledger.contract.language import ENGLISH, Language
 from ledger import new_item
 from ledger.event import JsonObject
 from projections.fold_kit.prompt_text import harmless, indented, shortened
-from projections.views.unseen import seen
 
 SHOWN_CHARACTERS = 2_000
 """The most characters of an item's content; the rest can be read by the item's id."""
@@ -90,7 +89,7 @@ def about_another(item: JsonObject, person: str | None) -> str | None:
 
 def goal_text(description: str, items: Sequence[JsonObject], language: Language = ENGLISH) -> str:
     """The prompt text of a focused goal."""
-    return f"{WORDS[language].goal}: {seen(harmless(description))}\n\n{knowledge_section(items, language)}"
+    return f"{WORDS[language].goal}: {harmless(description)}\n\n{knowledge_section(items, language)}"
 
 
 def _section(
@@ -100,7 +99,7 @@ def _section(
     about = others or [None] * len(items)
     entries = "\n".join(_entry(number, item, words, about[number - 1]) for number, item in enumerate(items, 1))
     counted = f"{len(items)} {words.one if len(items) == 1 else words.many}"
-    return seen(harmless(f"{title} ({counted}):\n{entries or words.none_found}"))
+    return harmless(f"{title} ({counted}):\n{entries or words.none_found}")
 
 
 def _entry(number: int, item: JsonObject, words: Words, other: str | None) -> str:

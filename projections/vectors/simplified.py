@@ -28,9 +28,7 @@ def _characters() -> tuple[dict[str, str], re.Pattern[str]]:
 
     script = OpenCC("hk2s")
     characters = [chr(code) for first, last in _HAN for code in range(first, last + 1)]
-    simple = characters
-    while (later := script.convert("\n".join(simple)).split("\n")) != simple:  # 薴 is 苧, and 苧 is 苎
-        simple = later
+    simple = script.convert(script.convert("\n".join(characters))).split("\n")  # twice: 薴 is 苧, and 苧 is 苎
     pairs = zip(characters, simple, strict=True)
     table = {character: other for character, other in pairs if character != other and _is_han(other)}
     return table, re.compile(f"[{''.join(table)}]")

@@ -172,13 +172,19 @@ async def _heals(notary: Notary, ledger: MemoryLedger) -> None:
     assert notary.trouble is None
 
 
+async def _signed_once(ledger: MemoryLedger, directory: Path) -> NotaryFiles:
+    """The files of a notary that has signed one event and is at work no more."""
+    files = NotaryFiles.of(directory)
+    await ledger.append(saved("a"))
+    async with at_work(Notary(ledger, files)) as notary:
+        await notary.certify(1)
+    return files
+
+
 async def test_whoever_asks_before_a_notary_has_taken_up_its_chain_is_answered_once_it_has(
     memory_ledger: MemoryLedger, tmp_path: Path
 ) -> None:
-    files = NotaryFiles.of(tmp_path)
-    await memory_ledger.append(saved("a"))
-    async with at_work(Notary(memory_ledger, files)) as notary:
-        await notary.certify(1)
+    files = await _signed_once(memory_ledger, tmp_path)
     later = Notary(memory_ledger, files)
     asked = asyncio.create_task(later.certify(1, timeout=10 * PATIENCE))
     await asyncio.sleep(0)  # it waits
@@ -189,10 +195,7 @@ async def test_whoever_asks_before_a_notary_has_taken_up_its_chain_is_answered_o
 async def test_an_audit_reads_the_log_where_the_leaves_cannot_be_read(
     memory_ledger: MemoryLedger, tmp_path: Path
 ) -> None:
-    files = NotaryFiles.of(tmp_path)
-    await memory_ledger.append(saved("a"))
-    async with at_work(Notary(memory_ledger, files)) as notary:
-        await notary.certify(1)
+    files = await _signed_once(memory_ledger, tmp_path)
     damage_leaves(files, "unreadable")
     assert (await audit(memory_ledger, gather(files))).intact
     stored = [one async for part in memory_ledger.read() for one in part]

@@ -15,7 +15,6 @@ from kledger.contract.words import AgentType, ProfileType
 from ledger.event import JsonObject
 from projections.fold_kit.prompt_text import harmless, indented
 from projections.views.profiles.labels import label, said_value
-from projections.views.unseen import seen
 
 READERS: dict[ProfileType, AgentType] = {"user": "router", "work": "worker"}
 """Which agent a memory is for."""
@@ -35,7 +34,7 @@ def build_memory_prompt(
         return None
     start, end = markers(memory_type)
     lines = "\n".join(_lines(content, 0, language)) or f"- {label('nothing yet', language)}"
-    return f"{start}\n## {label(f'{memory_type} memory', language)}\n{seen(harmless(lines))}\n{end}"
+    return f"{start}\n## {label(f'{memory_type} memory', language)}\n{harmless(lines)}\n{end}"
 
 
 def _lines(content: JsonObject, depth: int, language: Language, entries: str = "") -> Iterator[str]:
