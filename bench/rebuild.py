@@ -51,7 +51,6 @@ from projections.live.rebuild import Rebuilt, rebuild_in_own_process
 EVENTS = 200_000
 MORE = 5
 ROUNDS = 3
-FEWER = 4  # as many events about memories alone
 APPEND = 10_000
 MASTER = bytes(32)
 LOOK_EVERY_S = 0.02
@@ -212,13 +211,13 @@ class Log:
 
 async def _logs(events: int, directory: Path, stack: contextlib.AsyncExitStack) -> list[Log]:
     """The logs, each with its events."""
-    mixed, memories = MixedHistory(events * MORE), max(1, events // FEWER)
+    mixed = MixedHistory(events * MORE)
     logs = []
     for name, count, ahead, sealed in (
         ("plain", events, history(events * MORE), None),
         ("mixed", events, iter(mixed), mixed.persons_of),
-        ("memories", memories, profile_history(memories), None),
-        ("memories sealed", memories, profile_history(memories), nobody),
+        ("memories", events, profile_history(events), None),
+        ("memories sealed", events, profile_history(events), nobody),
     ):
         place = directory / name.replace(" ", "-")
         access = await stack.enter_async_context(broker(place))
