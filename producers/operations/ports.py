@@ -12,6 +12,7 @@ from ledger.event import JsonObject
 from projections.engine.ahead.between import Untouched
 from projections.engine.ahead.new_in_list import NewItems
 from projections.search.asked import Asked
+from projections.search.lately import Lately
 
 T = TypeVar("T")
 
@@ -130,6 +131,9 @@ class Searcher(Protocol):
 
     @property
     def policy(self) -> str: ...
+
+    @property
+    def lately(self) -> Lately: ...
 
     async def wait_for(self, position: int, timeout: float) -> None: ...
 

@@ -18,6 +18,7 @@ from projections.search.asked import RECENT, Asked
 from projections.search.explained import explained
 from projections.search.items import Items, Then, fits, items_then, seen_count
 from projections.search.known import Known
+from projections.search.lately import Lately
 from projections.search.match import Matches, Passages, Weighed, weighed
 from projections.search.neighbours import neighbours
 from projections.search.placed import placed_by_scope
@@ -53,6 +54,7 @@ class Searcher:
     def __init__(self, view: View, feed: VectorFeed) -> None:
         self._view = view
         self._feed = feed
+        self._lately = Lately(view)
         self._items = RememberedItems(view)
         self._files = 0
         self._searched = float("-inf")
@@ -158,13 +160,18 @@ class Searcher:
             reason = f"{answer.lacking}: the answer goes by words and freshness; see /health for the endpoint"
             asked.lacking(Degraded(part="embeddings", reason=reason, position=self._feed.applied))
         found = answer.found
-        if asked.since is not None:
+        if asked.since is not None and not has_the_best_since(asked.since, found, most):
             fresh = await self._feed.searches.answer(
                 asked.query, replace(options, limit=RECENT, since=asked.since), asked.paths
             )
             known = {each.valid_from for each in found}
             found = [*found, *(each for each in fresh.found if each.valid_from not in known)]
         return found
+
+    @property
+    def lately(self) -> Lately:
+        """What recalls ask of the view beside this."""
+        return self._lately
 
     @property
     def policy(self) -> str:
@@ -258,6 +265,18 @@ class Searcher:
     async def wait_for(self, position: int, timeout: float) -> None:
         """Return once the events up to `position` are searchable. Raises ViewBehind."""
         await self._feed.wait_for(position, timeout)
+
+
+def has_the_best_since(since: int, found: Sequence[Found], most: int) -> bool:
+    """Whether the `most` best of each path have the RECENT best that were made after a position, or there are no more.
+
+    A search for these alone costs more the more of the items are among them, and then it finds nothing else.
+    """
+    by_words = [each for each in found if each.keyword is not None]
+    by_vector = [each for each in found if each.vector is not None]
+    return all(
+        len(hits) < most or sum(each.valid_from > since for each in hits) >= RECENT for hits in (by_words, by_vector)
+    )
 
 
 def _traces_of_the_best(items: Sequence[Known], scores: Mapping[int, Scores]) -> dict[str, str]:

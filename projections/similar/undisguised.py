@@ -30,10 +30,18 @@ _FEWEST = 3
 
 
 def undisguised(text: str) -> str:
-    """The text in its plain looks. What only looks otherwise is equal then; what says something else is not."""
-    text = _INVISIBLE.sub("", html.unescape(_BLOCK.sub("\n", _INLINE.sub("", text))))
+    """The text in its plain looks. What only looks otherwise is equal then; what says something else is not.
+
+    A pattern is looked for only where a text has what all of its matches have: recalls ask this of each result.
+    """
+    if "<" in text:
+        text = _BLOCK.sub("\n", _INLINE.sub("", text))
+    text = html.unescape(text)
+    if not text.isascii():
+        text = _INVISIBLE.sub("", text)
     text = _BULLET.sub("", text)
-    text = _GROUPED.sub(lambda number: number[0].replace(",", ""), text)
+    if "," in text:
+        text = _GROUPED.sub(lambda number: number[0].replace(",", ""), text)
     if (marks := text.count("_")) >= _FEWEST and marks > len(_BLANK.findall(text)):
         text = text.replace("_", " ")
-    return _BETWEEN_HAN.sub("", text)
+    return text if text.isascii() else _BETWEEN_HAN.sub("", text)

@@ -27,6 +27,7 @@ from projections.fold_kit.page import Window
 from projections.live.projector import Projector
 from projections.search.asked import Asked
 from projections.search.explained import explained
+from projections.search.lately import Lately
 from projections.views.knowledge import listing
 from tests.projections.empty_views import empty_view
 
@@ -47,6 +48,7 @@ class ContainingSearcher:
 
     def __init__(self, view: View) -> None:
         self.view = view
+        self.lately = Lately(view)
         self.behind = 0
         """So many positions behind the view it says that it is."""
 

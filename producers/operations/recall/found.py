@@ -16,8 +16,6 @@ from ledger.prompts import language_of
 from producers.operations.desk import Desk, Freshness
 from producers.operations.recall.search import search
 from projections.search.asked_differently import Hit, joined
-from projections.views.knowledge.lives import next_end
-from projections.views.lineage import ask as lineage_of
 
 RECENT_DAYS = 7
 """The path of fresh things reads what was made within so many days."""
@@ -45,7 +43,7 @@ async def found_for(
     state = None if as_of is not None else desk.searcher.state()
     if as_of is None and (kept := desk.recalled.get(key, state)) is not None:
         return {**kept, "position": min(desk.view.position, desk.searcher.position)}
-    since = None if as_of is not None else await _since(desk)
+    since = None if as_of is not None else await desk.searcher.lately.since(timedelta(days=RECENT_DAYS))
 
     async def by(text: str) -> JsonObject:
         return await search(
@@ -67,7 +65,7 @@ async def found_for(
     found = await _in_other_words(desk, caller, asked, await by(asked.message), by, floor, language, freshness)
     whole = freshness.degraded is not None and not freshness.degraded
     if state is not None and whole and state == desk.searcher.state():
-        ends = await desk.view.ask(next_end, desk.org, datetime.now(UTC))
+        ends = await desk.searcher.lately.next_end(desk.org, state)
         lives = math.inf if ends is None else (ends - datetime.now(UTC)).total_seconds()
         desk.recalled.put(key, state, found, lives)
     return found
@@ -100,12 +98,6 @@ async def _in_other_words(
     own = [Hit(item["id"], item["match"], item) for item in first["results"]]
     results = [{**hit.result, "match": round(hit.match, 4)} for hit in joined(own, further, floor)]
     return {**first, "results": results, "position": min([first["position"], *(each["position"] for each in answers)])}
-
-
-async def _since(desk: Desk) -> int:
-    """The log position RECENT_DAYS ago."""
-    position, _ = await desk.view.ask(lineage_of.position_at, datetime.now(UTC) - timedelta(days=RECENT_DAYS))
-    return int(position)
 
 
 def _key(desk: Desk, caller: Caller, asked: RecallRequest, floor: float, language: Language) -> Hashable:

@@ -122,6 +122,8 @@ def due(cursor: duckdb.DuckDBPyConnection, org: str, moment: datetime, most: int
 
 def next_end(cursor: duckdb.DuckDBPyConnection, org: str, moment: datetime) -> datetime | None:
     """When the next short memory is over, after a moment; None where none is alive."""
+    if not has_short(cursor):  # mostly, and the question below takes longer
+        return None
     ((ends,),) = cursor.execute(
         f"""SELECT epoch_us(min(expires_at)) FROM {_active()}
             WHERE org = ? AND expires_at > {timestamp(moment)}""",
