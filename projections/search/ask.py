@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Hashable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import NamedTuple
@@ -84,9 +84,6 @@ class Searcher:
         )
         why_not = _why_not(asked, by_id, matches)
         priority = await self._priorities(asked.org, asked.visible)
-        every_match = bool(asked.min_match) or asked.explain is not None
-        if every_match:
-            read |= await self._passages(found.items, found.then)
         considered = ordered(
             _candidates(found.items, scores, now),
             {item.item_id: item.standing for item in found.items},
@@ -95,10 +92,17 @@ class Searcher:
             priority=priority,
             beside=beside,
         )
+
+        async def read_of(results: Sequence[Ranked]) -> None:
+            named = {item_id for each in results for item_id in (each.item_id, each.beside) if item_id}
+            read.update(await self._passages([by_id[item_id] for item_id in named - read.keys()], found.then))
+
+        if asked.explain is not None:
+            await read_of(considered)
+        elif asked.min_match:
+            await enough_read(considered, why_not, read_of, asked.top_k)
         ranked = cut(considered, why_not, top_k=asked.top_k, priority=priority)
-        if not every_match:
-            told = {item_id: by_id[item_id] for each in ranked for item_id in (each.item_id, each.beside) if item_id}
-            read |= await self._passages(list(told.values()), found.then)
+        await read_of(ranked)
         shown = await self._shown([by_id[each.item_id] for each in ranked], found.then)
         ranked = [each for each in ranked if each.item_id in shown]
         if asked.explain is not None:
@@ -315,6 +319,21 @@ def _why_not(asked: Asked, by_id: Mapping[str, Known], matches: Matches) -> Call
         return None
 
     return why_not
+
+
+async def enough_read(
+    considered: Sequence[Ranked],
+    why_not: Callable[[Ranked], LeftOut | None],
+    read_of: Callable[[Sequence[Ranked]], Awaitable[None]],
+    top_k: int,
+) -> None:
+    """Read the best, whose match says whether they may be results, until `top_k` of them may, or all are read."""
+    fit = at = 0
+    while fit < top_k and at < len(considered):
+        part = considered[at : at + top_k - fit]
+        await read_of(part)
+        fit += sum(why_not(each) is None for each in part)
+        at += len(part)
 
 
 def _results(ranked: Sequence[Ranked], shown: Mapping[str, JsonObject], matches: Matches) -> list[JsonObject]:

@@ -121,7 +121,7 @@ def joined(words: float, cosine: float | None, meaning: bool) -> float:
 
 
 class Matches:
-    """The matches of the items of one search whose passages were read, computed when the first is asked for."""
+    """The matches of the items of one search, computed for all whose passages were read when one is asked for."""
 
     def __init__(
         self,
@@ -143,8 +143,9 @@ class Matches:
         return round(max(self._of_its_own(item_id), lent), 4)
 
     def _of_its_own(self, item_id: str) -> float:
-        if not self._words:
-            self._words = dict(zip(self._read, covered_by_each(self._query, list(self._read.values())), strict=True))
+        if item_id not in self._words:
+            fresh = {each: read for each, read in self._read.items() if each not in self._words}
+            self._words |= zip(fresh, covered_by_each(self._query, list(fresh.values())), strict=True)
         return joined(self._words[item_id], self._cosine_of(item_id), self._meaning)
 
 
