@@ -21,6 +21,7 @@ from ledger.events.extraction import Extracted, ExtractionCompleted
 from ledger.events.knowledge import KnowledgeConfirmed, KnowledgeRevised, KnowledgeSaved
 from ledger.events.statement import StatementHeld
 from ledger.events.usage import Usage
+from ledger.privacy.personal import persons
 from projections.similar.tombstones import SaidAgain
 from projections.views.knowledge.ask import scopes_of
 from projections.views.knowledge.memory_fields import is_short
@@ -190,9 +191,15 @@ def finding_saved(work: Work, process: Process, finding: Finding, traces: Mappin
 
 
 def _keeps_to(other: JsonObject, finding: Finding, requested: JsonObject) -> bool:
-    """Whether all who read an item may read the finding as well: what one said alone is not told to a team."""
-    allowed = {requested["owner"], *_scopes(finding, requested)}
-    return PUBLIC in allowed or allowed.issuperset((other["owner"], *scopes_of(other)))
+    """Whether all who read an item may read the finding as well, and it is forgotten with whoever the finding is.
+
+    What one said alone is not told to a team, nor written into what outlasts them.
+    """
+    owner, scopes = requested["owner"], _scopes(finding, requested)
+    allowed = {owner, *scopes}
+    if PUBLIC not in allowed and not allowed.issuperset((other["owner"], *scopes_of(other))):
+        return False
+    return {owner, *persons(other["owner"], other["scopes"])}.issuperset(persons(owner, scopes))
 
 
 def _short(finding: Finding, requested: JsonObject, lifetimes: Mapping[str, int]) -> Memory | None:

@@ -25,9 +25,14 @@ from ledger.privacy.sealed import USER
 
 NOBODY = OPERATOR
 
-_ENTITY_ID = ""
-_ABOUT = {"evolution": "item_id", "slim": "survivor", "conflict": "first", "statement": "item_id"}
-"""The field of a process's facts with the id of the item that they are about."""
+_ENTITY_ID = ("",)
+_ABOUT = {
+    "evolution": ("item_id",),
+    "slim": ("survivor",),
+    "conflict": ("first", "second"),
+    "statement": ("item_id",),
+}
+"""The fields of a process's facts with the ids of the items that they are about."""
 _OF_THEIR_READERS = (
     *(KnowledgeSaved, KnowledgeRevised, ExtractionRequested, ResourceSaved, DocumentIngested, AbstractCompleted),
 )
@@ -93,18 +98,20 @@ def _readers_stated(event: NewEvent) -> list[str]:
     return persons(event.actor, event.fact.scopes)  # type: ignore[attr-defined]
 
 
-def about_item(event: NewEvent) -> str | None:
-    """The item whose persons the event's text belongs to as well; None when the event itself names all its persons."""
-    field = _field_of_item(type(event.fact))
-    return event.entity_id if field == _ENTITY_ID else None if field is None else getattr(event.fact, field, None)
+def about_items(event: NewEvent) -> tuple[str, ...]:
+    """The items whose persons the event's text belongs to as well; none where the event itself names all of them."""
+    fields = _fields_of_items(type(event.fact))
+    if fields is _ENTITY_ID:
+        return (event.entity_id,)
+    return tuple(item for field in fields if (item := getattr(event.fact, field, None)) is not None)
 
 
 @cache
-def _field_of_item(fact: type[Fact]) -> str | None:
-    """The field of a fact with the id of the item that it is about; None where it is about none that was there."""
+def _fields_of_items(fact: type[Fact]) -> tuple[str, ...]:
+    """The fields of a fact with the ids of the items that it is about; none where it is about none that was there."""
     if issubclass(fact, KnowledgeSaved):
-        return None
-    return _ENTITY_ID if fact.entity() == "knowledge" else _ABOUT.get(fact.entity())
+        return ()
+    return _ENTITY_ID if fact.entity() == "knowledge" else _ABOUT.get(fact.entity(), ())
 
 
 def has_text(fact: Fact) -> bool:

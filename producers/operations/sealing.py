@@ -11,11 +11,12 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequen
 from dataclasses import replace
 
 from ledger.event import Appended, Head, NewEvent, StoredEvent
-from ledger.events.knowledge import KnowledgeSaved
+from ledger.events.evolution import EvolutionProposed
+from ledger.events.knowledge import KnowledgeEvolved, KnowledgeReverted, KnowledgeSaved
 from ledger.events.recall import RecallServed
 from ledger.privacy.event_seal import EventSeal
 from ledger.privacy.holding_back import HoldingBack
-from ledger.privacy.personal import about_item, has_text, stated_persons
+from ledger.privacy.personal import about_items, has_text, stated_persons
 from ledger.privacy.sealed import ERASED
 from ledger.privacy.vault import DataKey, Held, Tombstone, Vault, forgotten
 from ledger.stream import Ledger
@@ -23,11 +24,17 @@ from ledger.stream import Ledger
 PersonsOf = Callable[[str, Sequence[str]], Awaitable[Mapping[str, Sequence[str]]]]
 """Maps a tenant and item ids to the persons that each item belongs to."""
 
+WroteFor = Callable[[NewEvent], Awaitable[Sequence[str]]]
+"""The persons who wrote, as writers, the words that an event states anew or is made of."""
+
 Persons = tuple[str, ...]
 NOBODYS: Persons = ()
+NO_ITEMS: tuple[str, ...] = ()
 
 _AT_ONCE = 1_000  # events that get their seal in one turn of the event loop; it is used while they are encoded
 _MOST_SEALS = 10_000
+_MADE_OF_A_VERSION = (KnowledgeReverted, KnowledgeEvolved, EvolutionProposed)
+"""Facts with words of a version that was there, which somebody else than the item's persons may have written."""
 
 
 class SealingLedger:
@@ -36,8 +43,16 @@ class SealingLedger:
     `holding` holds back what is sealed for a person who is being forgotten.
     """
 
-    def __init__(self, ledger: Ledger, vault: Vault, persons_of: PersonsOf, holding: HoldingBack | None = None) -> None:
-        self._ledger, self._vault, self._persons_of = ledger, vault, persons_of
+    def __init__(
+        self,
+        ledger: Ledger,
+        vault: Vault,
+        persons_of: PersonsOf,
+        holding: HoldingBack | None = None,
+        *,
+        wrote_for: WroteFor | None = None,
+    ) -> None:
+        self._ledger, self._vault, self._persons_of, self._wrote_for = ledger, vault, persons_of, wrote_for
         self._keys: dict[str, Held] = {}
         self._seals: dict[Persons, EventSeal] = {}
         self.holding = holding or HoldingBack()
@@ -111,19 +126,21 @@ class SealingLedger:
     async def _persons(self, events: Sequence[NewEvent]) -> list[Persons]:
         """The persons that each event's text belongs to; none where it has no text."""
         from_event: list[Persons] = []
-        about: list[str | None] = []
+        about: list[tuple[str, ...]] = []
         items_by_org: dict[str, set[str]] = {}
         saved: dict[tuple[str, str], Persons] = {}
         for event in events:
-            own, item = tuple(stated_persons(event)), about_item(event)
-            if not (own or item is not None) or not has_text(event.fact):
-                about.append(None)
+            own, items = tuple(stated_persons(event)), about_items(event)
+            if not (own or items) or not has_text(event.fact):
+                about.append(NO_ITEMS)
                 from_event.append(NOBODYS)
                 continue
+            if self._wrote_for is not None and isinstance(event.fact, _MADE_OF_A_VERSION):
+                own = tuple(sorted({*own, *await self._wrote_for(event)}))
             from_event.append(own)
-            about.append(item)
-            if item is not None:
-                items_by_org.setdefault(event.org, set()).add(item)
+            about.append(items)
+            if items:
+                items_by_org.setdefault(event.org, set()).update(items)
             elif type(event.fact) is KnowledgeSaved:  # the view does not have it yet, and its first cases follow
                 saved[event.org, event.entity_id] = own
         if not items_by_org:
@@ -131,13 +148,12 @@ class SealingLedger:
         known = {org: await self._persons_of(org, sorted(ids)) for org, ids in items_by_org.items()}
         if not saved and not any(persons for items in known.values() for persons in items.values()):
             return from_event
-        for number, item in enumerate(about):
-            if item is None:
-                continue
+        for number, items in enumerate(about):
             org, own = events[number].org, from_event[number]
-            theirs = (*known[org].get(item, ()), *saved.get((org, item), ()))
-            if theirs and theirs != own:
-                from_event[number] = tuple(sorted({*own, *theirs}))
+            for item in items:
+                theirs = (*known[org].get(item, ()), *saved.get((org, item), ()))
+                if theirs and theirs != own:
+                    own = from_event[number] = tuple(sorted({*own, *theirs}))
         return from_event
 
     async def _seal_of(self, persons: Persons) -> EventSeal | Tombstone:

@@ -19,8 +19,11 @@ from projections.views.access import LISTED, listed
 MOST_REMEMBERED = 20_000
 """Capacity of the cache, in items."""
 
-_WROTE = "(actor = $1 AND change IN ('revised', 'evolved'))"
-"""The predicate of versions that the person made by writing; what they left as it was stays its owner's."""
+_WROTE = "(v.actor = $1 AND v.change IN ('revised', 'evolved'))"
+"""The predicate of versions `v` that the person made by writing; what they left as it was stays its owner's."""
+_WROTE_BEFORE = f"""EXISTS (SELECT 1 FROM knowledge_versions AS v
+    WHERE v.org = later.org AND v.id = later.id AND v.version <= later.version AND {_WROTE})"""
+"""That of versions `later` in which words that the person wrote may stand still."""
 _SOURCE = """CASE WHEN json_type(data, '$.source') = 'OBJECT' THEN concat(
         nullif(data->>'$.source.name', $2), nullif(data->>'$.source.category', $2),
         nullif(data->>'$.source.submitted_by', $2),
@@ -67,8 +70,8 @@ def embedded_hashes(cursor: duckdb.DuckDBPyConnection, person: str) -> list[str]
     """SHA-256 (hexadecimal) of each text of the person that may have a stored embedding: items, searches, goals."""
     rows = cursor.execute(
         f"""SELECT DISTINCT sha256(said) FROM (
-               SELECT concat(task, chr(10), content) AS said FROM knowledge_versions
-               WHERE (owner = $1 OR list_contains(scopes, $1) OR {_WROTE}) AND NOT erased
+               SELECT concat(task, chr(10), content) AS said FROM knowledge_versions AS later
+               WHERE (owner = $1 OR list_contains(scopes, $1) OR {_WROTE_BEFORE}) AND NOT erased
                UNION ALL SELECT d.query FROM recall_events WHERE actor = $1 AND d.query <> $2
                UNION ALL SELECT description FROM goal_focuses WHERE owner = $1 AND description <> $2
            ) UNION SELECT lower(hex(said)) FROM recall_remains WHERE actor = $1 AND said IS NOT NULL""",
@@ -80,8 +83,8 @@ def embedded_hashes(cursor: duckdb.DuckDBPyConnection, person: str) -> list[str]
 def items_of(cursor: duckdb.DuckDBPyConnection, person: str) -> list[str]:
     """The ids of the items that were, in any version, the person's, for them, or written by them."""
     rows = cursor.execute(
-        f"""SELECT DISTINCT id FROM knowledge_versions WHERE owner = $1 OR list_contains(scopes, $1) OR {_WROTE}
-            ORDER BY id""",
+        f"""SELECT DISTINCT id FROM knowledge_versions AS v
+            WHERE owner = $1 OR list_contains(scopes, $1) OR {_WROTE} ORDER BY id""",
         [person],
     ).fetchall()
     return [item_id for (item_id,) in rows]

@@ -10,7 +10,9 @@ import duckdb
 import orjson
 
 from kledger.contract.documents import CHUNK
+from kledger.contract.scopes import OPERATOR
 from ledger.event import JsonObject
+from ledger.privacy.sealed import USER
 from projections.fold_kit.sql_text import text
 from projections.fold_kit.visibility import shared_by_a_project
 from projections.views.access import LIST, LISTED, listed
@@ -19,8 +21,8 @@ from projections.views.knowledge.ask import parsed
 
 @dataclass(frozen=True, slots=True)
 class Eligible:
-    """An active item of the owner. Only items with an equal `among` may be merged: they have the same readers, and live
-    alike."""
+    """An active item of the owner. Only items with an equal `among` may be merged: they have the same readers, live
+    alike, and belong to the same persons, with whom what became of them is forgotten."""
 
     id: str
     version: int
@@ -81,7 +83,10 @@ _SEEN_BY = "[list_sort(list_distinct(scopes)), list_sort(shared_with), list_sort
 _LIVES = f"""[layer, CASE WHEN layer = 'short' THEN lifetime::VARCHAR
     WHEN layer = 'episodic' THEN coalesce(memory->>'happened_at', id)
     WHEN starts_with(id, {text(CHUNK)}) THEN id END]"""
-_AMONG = f"to_json({_SEEN_BY} || [{_LIVES}])::VARCHAR"
+# Tags and words of a merged item stand in its survivor. They belong to all who ever owned it, were in its scopes, or
+# wrote in it: in what is not theirs, they would outlast a forgetting.
+_WHOSE = "scopes || [owner] || CASE WHEN change IN ('revised', 'evolved') THEN [actor] ELSE [] END"
+_AMONG = f"to_json({_SEEN_BY} || [{_LIVES}] || [coalesce(persons, [])])::VARCHAR"
 
 
 def eligible(
@@ -94,12 +99,20 @@ def eligible(
         where = f"AND list_has_any(scopes, {LIST})"
         values.append(listed(scopes))
     rows = cursor.execute(
-        f"""SELECT id, version, task, content, types, tags::VARCHAR, resource_ids, score + helpful - 2 * harmful,
+        f"""WITH mine AS MATERIALIZED (
+                FROM knowledge_at({int(as_of)})
+                WHERE org = ? AND owner = ? AND status = 'active' AND NOT erased AND NOT {_SHARED} {where}
+            )
+            SELECT id, version, task, content, types, tags::VARCHAR, resource_ids, score + helpful - 2 * harmful,
                 confidence, created_position, {_AMONG}
-            FROM knowledge_at({int(as_of)})
-            WHERE org = ? AND owner = ? AND status = 'active' AND NOT erased AND NOT {_SHARED} {where}
+            FROM mine LEFT JOIN (
+                SELECT id, list_sort(list(DISTINCT person)) AS persons FROM (
+                    SELECT id, unnest({_WHOSE}) AS person FROM knowledge_versions
+                    WHERE org = ? AND valid_from <= {int(as_of)} AND id IN (SELECT id FROM mine)
+                ) WHERE starts_with(person, '{USER}') AND person <> '{OPERATOR}' GROUP BY id
+            ) USING (id)
             ORDER BY created_position, id""",
-        [org, owner, *values],
+        [org, owner, *values, org],
     ).fetchall()
     fields = [[*row[:5], parsed(row[5]), *row[6:]] for row in rows]
     return [Eligible(*each) for each in fields]

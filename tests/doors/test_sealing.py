@@ -14,10 +14,14 @@ from kledger.contract.knowledge import AclEntry, Case, Source
 from kledger.contract.scopes import Caller
 from kledger.requests.knowledge import SaveRequest
 from ledger.event import NO_LINEAGE, Fact, NewEvent
+from ledger.events.conflict import ConflictRecorded
+from ledger.events.evolution import EvolutionProposed, EvolutionRequested
 from ledger.events.goal import GoalFocused
 from ledger.events.knowledge import (
+    KnowledgeEvolved,
     KnowledgeRated,
     KnowledgeRetired,
+    KnowledgeReverted,
     KnowledgeRevised,
     KnowledgeSaved,
     KnowledgeScored,
@@ -25,6 +29,7 @@ from ledger.events.knowledge import (
 )
 from ledger.events.profile import ProfileDisabled, ProfileReplaced
 from ledger.events.recall import RecallServed
+from ledger.events.usage import Usage
 from ledger.privacy.keyring import Keyring
 from ledger.privacy.vault import MemoryVault
 from producers.operations.knowledge import saving
@@ -34,9 +39,11 @@ from projections.engine.batch import fold_batch
 from projections.engine.duckdb import open_view
 from projections.fold_kit.workbench import Workbench
 from projections.live.persons import PersonsOfItems, embedded_hashes, items_of, left_in_clear
+from projections.live.writers import wrote_for
 from tests.doors.live_desk import LiveDesk, live_desk
 
 SECRET = "marker-一二三"
+USAGE = Usage(model="big", prompt_version="1")
 ITEM: dict[str, Any] = {"types": ["tool"], "task": SECRET, "content": SECRET}
 FULL = {**ITEM, "tags": {SECRET: SECRET}, "source": Source(name=SECRET, urls=[SECRET, SECRET], submitted_by=SECRET)}
 
@@ -47,7 +54,8 @@ class Sealing:
     def __init__(self, desk: LiveDesk) -> None:
         self.desk, self.vault = desk, MemoryVault()
         desk.view.instance.bench.keyring = Keyring(self.vault.held)
-        self.ledger = SealingLedger(desk.ledger, self.vault, PersonsOfItems(desk.view).of)
+        view = desk.view
+        self.ledger = SealingLedger(desk.ledger, self.vault, PersonsOfItems(view).of, wrote_for=wrote_for(view))
 
     async def append(self, fact: Fact, actor: str, entity_id: str = "k1") -> str:
         """The data of the event as the log has it, as text."""
@@ -152,6 +160,53 @@ async def test_what_a_writer_writes_into_somebodys_item_is_sealed_for_both_and_r
     ]
     with closing(con.cursor()) as cursor:
         assert left_in_clear(cursor, "user:bob") == []
+
+
+async def test_words_of_a_writer_are_sealed_for_them_when_the_owner_states_them_anew_or_has_them_rewritten(
+    sealing: Sealing,
+) -> None:
+    view = sealing.desk.view
+    acl = [AclEntry(entity="user:bob", permission="read_write")]
+
+    async def said(fact: Fact, entity_id: str = "k1", actor: str = "agent:a") -> bool:
+        """Whether what was said is in the log in clear."""
+        clear = SECRET in await sealing.append(fact, actor, entity_id)
+        await view.wait_for((await sealing.ledger.head()).position)
+        return clear
+
+    def reverted(to_version: int) -> KnowledgeReverted:
+        return KnowledgeReverted(**FULL, to_version=to_version, scopes=["agent:a"], resource_ids=[], score=3)
+
+    assert await said(KnowledgeSaved(**ITEM, scopes=["agent:a"], owner="agent:a"))
+    await said(KnowledgeShared(acl=acl))
+    assert not await said(KnowledgeRevised(content=SECRET), actor="user:bob")  # version 3
+    assert await said(KnowledgeRevised(task=f"{SECRET} is how"))
+    assert await said(reverted(2)), "version 5 has no word of the writer"
+    assert not await said(reverted(4)), "nor is it the task alone that version 4 has"
+    assert not await said(reverted(6))
+    asked = EvolutionRequested(item_id="k1", base_version=7, feedback="-", apply=True, model="big")
+    await said(asked, "e1")
+    proposed = EvolutionProposed(item_id="k1", content=SECRET, usage=USAGE)
+    assert not await said(proposed, "e1")
+    assert not await said(KnowledgeEvolved(evolution="e1", base_version=7, content=SECRET))
+    assert not await said(reverted(8)), "version 8 is made of the writer's words"
+    assert await said(KnowledgeRevised(**FULL))
+    assert await said(reverted(10))
+    assert len(await view.ask(embedded_hashes, "user:bob")) == 2, "with and without the other task"
+
+
+async def test_what_is_said_of_two_items_is_sealed_for_the_persons_of_both(sealing: Sealing) -> None:
+    await sealing.append(KnowledgeSaved(**ITEM, scopes=["public"], owner="user:ada"), "user:ada", "k1")
+    await sealing.append(KnowledgeSaved(**ITEM, scopes=["public"], owner="agent:a"), "agent:a", "k2")
+    await sealing.desk.view.wait_for(2)
+    for first, second in (("k1", "k2"), ("k2", "k1")):
+        fact = ConflictRecorded(first=first, first_version=1, second=second, second_version=1, reason=SECRET)
+        assert SECRET not in await sealing.append(fact, "agent:a", f"conflict-{first}")
+    saved = NewEvent(KnowledgeSaved(**ITEM, scopes=["user:cy"], owner="agent:a"), "k3", "agent:a")
+    of_new = ConflictRecorded(first="k2", first_version=1, second="k3", second_version=1, reason=SECRET)
+    kept = await sealing.ledger.append_many([saved, NewEvent(of_new, "conflict-k3", "agent:a")])
+    async for events in sealing.desk.ledger.read(kept[0].position):
+        assert not any(SECRET.encode() in event.body for event in events), "also where one was saved with it"
 
 
 async def test_what_is_left_in_clear_is_named_by_the_events_that_hold_the_words(sealing: Sealing) -> None:

@@ -290,6 +290,27 @@ def test_forgetting_a_person_leaves_nothing_of_what_models_were_told_of_them(
     assert ledger.evolution(evolution["id"])["content"] in (None, "[erased]")
 
 
+@pytest.mark.parametrize("judged", ["duplicate", "conflict"])
+def test_what_an_agent_heard_of_a_person_is_written_into_nothing_that_outlasts_them(
+    ledger: LedgerClient, chat: ChatEndpoint, judged: str
+) -> None:
+    word, person = f"chimera{judged}", f"pia-{judged}"
+    scribe = ledger.acting_as(agent="scribe")
+    known = scribe.remember(f"The {word} sleeps.", scopes=["agent:scribe"])["id"]
+    caught_up(ledger)
+    finds(chat, word, finding(f"{word}: her child is afraid of it.", "m1"))
+    judges(chat, word, verdict(0, judged, known) | {"reason": f"{word}: her child"})
+    said = [{"id": "m1", "role": "user", "content": f"{word}: my child is afraid"}]
+    done = scribe.extract(messages=said, scopes=[f"user:{person}"])
+    assert [each["action"] for each in done["items"]] == ["confirmed" if judged == "duplicate" else "conflict"]
+    told = result_of(ledger, "forget", subject=f"user:{person}")
+    assert told["receipt"]["left_in_clear"] == []
+    caught_up(ledger)
+    for table in ("processes", "conflicts", "knowledge_versions", "feedback", "events"):
+        rows = ledger.sql(f"SELECT count(*) FROM {table} t WHERE t::VARCHAR LIKE '%{word}%child%'")["rows"]
+        assert rows == [[0]], table
+
+
 def test_what_is_found_names_the_agent_and_is_scoped_to_the_context(ledger: LedgerClient, chat: ChatEndpoint) -> None:
     asking = ledger.acting_as(user="ida", agent="scribe", project="web", team="ops", org="lantern")
     profile = finding("Likes griffins.", "m1", type="user_profile", category="preference")

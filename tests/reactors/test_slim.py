@@ -333,6 +333,29 @@ def test_a_person_who_is_forgotten_leaves_nothing_in_what_was_merged(tmp_path: P
         assert ledger.sql("SELECT count(*) FROM knowledge_versions WHERE content LIKE '%zebra%'")["rows"] == [[0]]
 
 
+def test_what_was_somebodys_is_merged_into_nothing_that_outlasts_them(plain: LedgerClient) -> None:
+    """Tags of what is merged come to the survivor, whose words are not forgotten with those whom it never belonged to."""
+    scribe, vera = plain.acting_as(agent="zebrist"), plain.acting_as(user="vera")
+    words = "The zebra code is on the third shelf"
+    best = saved(scribe, words, score=5)[0]
+    (given, kept) = saved(vera, words, f"Please: {words}", tags={"animal": "hers"})
+    for item in (given, kept):
+        vera.revise(item, owner="agent:zebrist", scopes=["public"])
+    (written,) = saved(scribe, f"{words}.", score=4)
+    scribe.share(written, [{"entity": "user:vera", "permission": "read_write"}])
+    vera.revise(written, tags={"animal": "hers, too"})
+    scribe.share(written, [])
+    done = scribe.slim()
+    merged = {frozenset({group["survivor"], *(each["id"] for each in group["merged"])}) for group in done["groups"]}
+    assert merged == {frozenset({given, kept, written})}, "what belongs to the same persons is merged"
+    assert scribe.get(best)["tags"] == {}
+    caught_up(plain)
+    told = result_of(plain, "forget", subject="user:vera")
+    assert told["receipt"]["left_in_clear"] == []
+    for table in ("events", "knowledge_versions", "slims"):
+        assert plain.sql(f"SELECT count(*) FROM {table} t WHERE t::VARCHAR LIKE '%hers%'")["rows"] == [[0]]
+
+
 def test_the_command_slims_says_where_a_merged_item_went_and_brings_it_back(
     node: RunningNode, plain: LedgerClient
 ) -> None:
