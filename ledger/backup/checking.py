@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import threading
 import time
 from collections.abc import Iterator
@@ -23,6 +24,10 @@ from ledger.event import JsonObject
 from ledger.integrity.chain import Chain, chain_head, leaf_hashes
 from ledger.integrity.signing_keys import VerifyingKey
 from ledger.progress import Progress, silent
+from ledger.wire.subjects import STREAM_SUBJECTS
+
+_SUBJECT = re.compile(rf"{re.escape(STREAM_SUBJECTS.removesuffix('>'))}[^ \t\r\n]+")
+"""What the stream of a log takes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,6 +148,8 @@ def _check(place: Place, segment: Segment) -> list[bytes]:
             for expected, event in enumerate(events, position + 1):
                 if event.position != expected:
                     raise ValueError(f"has position {event.position} in the place of {expected}")
+                if not _SUBJECT.fullmatch(event.subject):  # a restore would publish it, as the broker's administrator
+                    raise ValueError(f"has the subject {event.subject[:80]!r} at position {expected}, as no log has")
             if computed != list(stated):
                 other = next(at for at, pair in enumerate(zip(computed, stated, strict=True)) if pair[0] != pair[1])
                 raise ValueError(f"holds another event at position {events[other].position} than its leaf says")

@@ -10,12 +10,19 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from kledger.contract.errors import BackupDamaged
 from ledger.archive import event_file
 from ledger.archive.event_file import MOST_EVENTS, SCHEMA, events_by_position, events_of, file_digest, read_leaves
 from ledger.backup.checking import check_backup
 from ledger.backup.manifest import load, save, segment_name
+from ledger.backup.restoring import restore
+from ledger.broker.connection import BrokerConnection
+from ledger.broker.server import EmbeddedServer
+from ledger.event import StoredEvent
 from ledger.integrity.chain import Chain
+from ledger.wire.publication import error_code
 from tests.backup.kept import backed_up, history
+from tests.conftest import remove_streams
 
 SAID = 10
 
@@ -73,3 +80,29 @@ async def test_a_forged_file_is_refused_by_its_foot_and_no_row_of_it_is_unpacked
         with pytest.raises(ValueError, match=told):
             read()
     assert unpacked == []
+
+
+@pytest.mark.parametrize(
+    "subject",
+    ["$JS.API.STREAM.DELETE.OTHERS", "others.a", "ledger", "ledger.", "ledgers.a", "ledger.a b", "ledger.a\r\nPING"],
+)
+async def test_a_subject_that_no_log_takes_is_refused_before_anything_is_published(
+    embedded_server: EmbeddedServer, tmp_path: Path, subject: str
+) -> None:
+    """A restore publishes as the broker's administrator: what somebody wrote there, the broker would do."""
+    access = embedded_server.access
+    await remove_streams(access)
+    await backed_up([*history(5), StoredEvent(6, 6, subject, b"", "m6")], tmp_path / "b")
+    (problem,) = check_backup(tmp_path / "b").problems
+    assert f"has the subject {subject!r} at position 6, as no log has" in problem
+    admin = await BrokerConnection.open(access, "admin", name="test")
+    try:
+        await admin.api("STREAM.CREATE.OTHERS", {"name": "OTHERS", "subjects": ["others.>"], "storage": "memory"})
+        with pytest.raises(BackupDamaged, match="as no log has"):
+            await restore(access, tmp_path / "b")
+        info = await admin.api("STREAM.INFO.OTHERS")
+        assert not error_code(info), "it is there as before"
+        assert info["state"]["messages"] == 0
+    finally:
+        await admin.api("STREAM.DELETE.OTHERS")
+        await admin.close()

@@ -334,7 +334,7 @@ def test_a_person_who_is_forgotten_leaves_nothing_in_what_was_merged(tmp_path: P
 
 
 def test_what_was_somebodys_is_merged_into_nothing_that_outlasts_them(plain: LedgerClient) -> None:
-    """Tags of what is merged come to the survivor, whose words are not forgotten with those whom it never belonged to."""
+    """Tags of what is merged come to the survivor, which is not forgotten with those whom it never belonged to."""
     scribe, vera = plain.acting_as(agent="zebrist"), plain.acting_as(user="vera")
     words = "The zebra code is on the third shelf"
     best = saved(scribe, words, score=5)[0]
