@@ -7,6 +7,8 @@ agent that extracts by itself gets the same instructions as the ledger's model. 
 from __future__ import annotations
 
 import hashlib
+import json
+import re
 from functools import cache
 from pathlib import Path
 
@@ -35,3 +37,20 @@ def extraction_prompt(text: str) -> Prompt:
     """A prompt with the published extraction rules and some material; in Chinese if the material has Chinese text."""
     rules = published_prompt("knowledge_extraction", language_of(text) or ENGLISH)
     return Prompt(rules.version, rules.text, text)
+
+
+def element(tag: str, text: str, among: str = "", **named: str) -> str:
+    """A text between tags, which nothing in it closes: neither its own nor those of `among`, names with bars between.
+
+    Whoever may have a text saved would otherwise speak in the name of another in the prompt: as somebody else's
+    message, or as the owner's feedback. `named` are attributes of the tag.
+    """
+    attributes = "".join(f" {name}={json.dumps(value, ensure_ascii=False)}" for name, value in named.items())
+    within = _closing(f"{tag}|{among}" if among else tag).sub("‹", f"{attributes}>\n{text}")
+    return f"<{tag}{within}\n</{tag}>"
+
+
+@cache
+def _closing(tags: str) -> re.Pattern[str]:
+    """The first character of what closes one of these tags."""
+    return re.compile(rf"<(?=\s*/\s*(?:{tags})\b)", re.IGNORECASE)

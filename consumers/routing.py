@@ -6,7 +6,7 @@ import uuid
 from collections.abc import Sequence
 
 from consumers.model import ChatModel
-from consumers.prompting import prompt
+from consumers.prompting import element, prompt
 from consumers.structured import Structured
 from kledger.contract.errors import ModelFailed
 from ledger.event import JsonObject
@@ -36,7 +36,8 @@ class ModelRouter:
             f"{item['id']} | {','.join(item['types'])} | {' '.join(item['task'][:HEADING].split())}"
             for item in candidates
         ]
-        text = f"<query>\n{query}\n</query>\n\n<items>\n" + "\n".join(lines) + f"\n</items>\n\nNo more than {most} ids."
+        given = (element("query", query), element("items", "\n".join(lines)), f"No more than {most} ids.")
+        text = "\n\n".join(given)
         answer = await self._model.ask("route", prompt("route", text), Picked, key=f"route-{uuid.uuid4().hex}")
         known = {item["id"] for item in candidates}
         picked = [each for each in dict.fromkeys(answer.value.ids) if each in known][:most]

@@ -7,7 +7,7 @@ the meantime, or its owner requested a dry run, the proposal is not applied.
 from __future__ import annotations
 
 from consumers.model import Answer
-from consumers.prompting import prompt
+from consumers.prompting import element, prompt
 from consumers.reactors.subscription import Request
 from consumers.reactors.work import ProcessState, Work
 from consumers.structured import Structured
@@ -23,6 +23,7 @@ from projections.views.knowledge.versions import Version, version_of
 ATTEMPTS = 6
 """Tries to apply a proposal while others write to the item."""
 MOST_CASES = 20
+_TAGS = "item|feedback|cases"
 
 
 class Rewritten(Structured):
@@ -142,11 +143,11 @@ class Evolving:
 
 def _material(item: Version, feedback: str, judged: list[JsonObject]) -> str:
     parts = [
-        f"<item>\ntypes: {', '.join(item.types)}\ntask: {item.task}\ncontent:\n{item.content}\n</item>",
-        f"<feedback>\n{feedback}\n</feedback>",
+        element("item", f"types: {', '.join(item.types)}\ntask: {item.task}\ncontent:\n{item.content}", _TAGS),
+        element("feedback", feedback, _TAGS),
     ]
     if judged:
-        parts.append("<cases>\n" + "\n".join(map(_case, judged)) + "\n</cases>")
+        parts.append(element("cases", "\n".join(map(_case, judged)), _TAGS))
     return "\n\n".join(parts)
 
 

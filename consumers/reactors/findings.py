@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from typing import Literal, get_args
 
+from consumers.prompting import element
 from consumers.structured import Structured
 from kledger.contract.bounds import is_blank
 from ledger.event import JsonObject
@@ -66,8 +66,7 @@ class Judgement(Structured):
 def material(requested: JsonObject, messages: Sequence[JsonObject]) -> str:
     """The prompt text with the messages to find knowledge in."""
     parts = [
-        f'{_item(message)}<message id="{message.get("id", "")}" role="{message.get("role", "user")}"{_name(message)}>\n'
-        f"{message.get('content') or ''}\n</message>"
+        _item(message) + element("message", message.get("content") or "", "item", **_who(message))
         for message in messages
     ]
     about = "" if requested["owner"].startswith("user:") else "\nNobody's profile is kept here: use another type.\n"
@@ -76,15 +75,16 @@ def material(requested: JsonObject, messages: Sequence[JsonObject]) -> str:
     return f"These messages are a {requested['kind']}.{about}\n\n" + "\n".join(parts)
 
 
-def _name(message: JsonObject) -> str:
-    """Who says a message, where it tells more than the role."""
-    return f" name={json.dumps(message['name'], ensure_ascii=False)}" if message.get("name") else ""
+def _who(message: JsonObject) -> dict[str, str]:
+    """Who says a message: its id and role, and a name where it tells more than the role."""
+    name = {"name": message["name"]} if message.get("name") else {}
+    return {"id": message.get("id", ""), "role": message.get("role", "user"), **name}
 
 
 def _item(message: JsonObject) -> str:
     """The item that a message judges, before the message."""
     item = message.get("item")
-    return f'<item id="{item["id"]}">\n{item["task"]}\n{item["content"]}\n</item>\n' if item else ""
+    return element("item", f"{item['task']}\n{item['content']}", "message", id=item["id"]) + "\n" if item else ""
 
 
 def session_of(requested: JsonObject) -> str | None:
@@ -120,7 +120,7 @@ def pairs(findings: Sequence[Finding], known: Mapping[int, Sequence[JsonObject]]
     parts = []
     for number, items in known.items():
         finding = findings[number]
-        lines = [f'<new item="{number}">\n{finding.task}\n{finding.content}\n</new>']
-        lines += [f'<known id="{item["id"]}">\n{item["task"]}\n{item["content"]}\n</known>' for item in items]
+        lines = [element("new", f"{finding.task}\n{finding.content}", "known", item=str(number))]
+        lines += [element("known", f"{item['task']}\n{item['content']}", "new", id=item["id"]) for item in items]
         parts.append("\n".join(lines))
     return "\n\n".join(parts)

@@ -12,7 +12,7 @@ import time
 from collections.abc import Sequence
 
 from consumers.model import Prompt
-from consumers.prompting import prompt
+from consumers.prompting import element, prompt
 from consumers.reactors.merging import Merging
 from consumers.reactors.subscription import Request
 from consumers.reactors.work import ProcessState, Work
@@ -233,5 +233,5 @@ def _prompt(items: Sequence[Eligible]) -> Prompt:
         length += len(text)
         if parts and length > PROMPT_CHARACTERS:
             break
-        parts.append(f"<item>\n{text}\n</item>")
+        parts.append(element("item", text))
     return prompt("slim", "\n\n".join(parts))

@@ -6,12 +6,11 @@ finds it there, and asks no model again.
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Sequence
 
 from consumers.model import Answer
-from consumers.prompting import prompt
+from consumers.prompting import element, prompt
 from consumers.reactors.material import one_line
 from consumers.reactors.subscription import Request
 from consumers.reactors.work import ProcessState, Work
@@ -176,8 +175,8 @@ def _of_messages(messages: Sequence[Message]) -> str:
     for message in messages:
         content = message.content[: min(most, OF_A_RESULT) if message.role == "tool" else most]
         calls = [str(call)[:OF_A_RESULT] for call in (message.said.get("tool_calls") or ())[:MOST_CALLS]]
-        by = json.dumps(f"{message.role} {message.said.get('name', '')}".strip(), ensure_ascii=False)
-        parts.append(f"<said by={by}>\n" + "\n".join([content, *calls]) + "\n</said>")
+        by = f"{message.role} {message.said.get('name', '')}".strip()
+        parts.append(element("said", "\n".join([content, *calls]), by=by))
     return "\n".join(parts)
 
 
@@ -189,10 +188,10 @@ def _of_summaries(summaries: Sequence[Summary]) -> str:
     parts = [each for each in summaries if each.level == 2 and each.last_number > upto]
     if not parts:
         return ""
-    lines = [f"<summary>\n{each.text}\n</summary>" for each in sorted(parts, key=lambda each: each.first_number)]
+    lines = [element("summary", each.text, "overview") for each in sorted(parts, key=lambda each: each.first_number)]
     if before is not None:
         lists = "\n".join((*before.decisions, *before.todos, *before.agreements))
-        lines.insert(0, f"<overview>\n{before.text}\n{lists}\n</overview>")
+        lines.insert(0, element("overview", f"{before.text}\n{lists}", "summary"))
     return "\n".join(lines)
 
 
