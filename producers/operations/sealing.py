@@ -11,9 +11,13 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequen
 from dataclasses import replace
 
 from ledger.event import Appended, Head, NewEvent, StoredEvent
+from ledger.events.conflict import ConflictResolved
+from ledger.events.document import DocumentFact
 from ledger.events.evolution import EvolutionProposed
 from ledger.events.knowledge import KnowledgeEvolved, KnowledgeReverted, KnowledgeSaved
 from ledger.events.recall import RecallServed
+from ledger.events.resource import ResourceFact
+from ledger.events.summary import AbstractCompleted
 from ledger.privacy.event_seal import EventSeal
 from ledger.privacy.holding_back import HoldingBack
 from ledger.privacy.personal import about_items, has_text, stated_persons
@@ -24,8 +28,8 @@ from ledger.stream import Ledger
 PersonsOf = Callable[[str, Sequence[str]], Awaitable[Mapping[str, Sequence[str]]]]
 """Maps a tenant and item ids to the persons that each item belongs to."""
 
-WroteFor = Callable[[NewEvent], Awaitable[Sequence[str]]]
-"""The persons who wrote, as writers, the words that an event states anew or is made of."""
+BelongedBefore = Callable[[NewEvent], Awaitable[Sequence[str]]]
+"""The persons that an event's text belongs to by what was there before, which the event does not say."""
 
 Persons = tuple[str, ...]
 NOBODYS: Persons = ()
@@ -33,8 +37,11 @@ NO_ITEMS: tuple[str, ...] = ()
 
 _AT_ONCE = 1_000  # events that get their seal in one turn of the event loop; it is used while they are encoded
 _MOST_SEALS = 10_000
-_MADE_OF_A_VERSION = (KnowledgeReverted, KnowledgeEvolved, EvolutionProposed)
-"""Facts with words of a version that was there, which somebody else than the item's persons may have written."""
+_OF_WHAT_WAS_BEFORE = (
+    *(KnowledgeReverted, KnowledgeEvolved, EvolutionProposed, ConflictResolved, AbstractCompleted),
+    *(ResourceFact, DocumentFact),
+)
+"""Facts whose text may belong to others than they say, and than the items that they are about belong to."""
 
 
 class SealingLedger:
@@ -50,9 +57,9 @@ class SealingLedger:
         persons_of: PersonsOf,
         holding: HoldingBack | None = None,
         *,
-        wrote_for: WroteFor | None = None,
+        before: BelongedBefore | None = None,
     ) -> None:
-        self._ledger, self._vault, self._persons_of, self._wrote_for = ledger, vault, persons_of, wrote_for
+        self._ledger, self._vault, self._persons_of, self._before = ledger, vault, persons_of, before
         self._keys: dict[str, Held] = {}
         self._seals: dict[Persons, EventSeal] = {}
         self.holding = holding or HoldingBack()
@@ -131,12 +138,13 @@ class SealingLedger:
         saved: dict[tuple[str, str], Persons] = {}
         for event in events:
             own, items = tuple(stated_persons(event)), about_items(event)
-            if not (own or items) or not has_text(event.fact):
+            look = self._before if isinstance(event.fact, _OF_WHAT_WAS_BEFORE) else None
+            if not (own or items or look) or not has_text(event.fact):
                 about.append(NO_ITEMS)
                 from_event.append(NOBODYS)
                 continue
-            if self._wrote_for is not None and isinstance(event.fact, _MADE_OF_A_VERSION):
-                own = tuple(sorted({*own, *await self._wrote_for(event)}))
+            if look is not None:
+                own = tuple(sorted({*own, *await look(event)}))
             from_event.append(own)
             about.append(items)
             if items:

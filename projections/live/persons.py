@@ -24,6 +24,9 @@ _WROTE = "(v.actor = $1 AND v.change IN ('revised', 'evolved'))"
 _WROTE_BEFORE = f"""EXISTS (SELECT 1 FROM knowledge_versions AS v
     WHERE v.org = later.org AND v.id = later.id AND v.version <= later.version AND {_WROTE})"""
 """That of versions `later` in which words that the person wrote may stand still."""
+_WAS_THEIRS = """EXISTS (SELECT 1 FROM {} AS b WHERE b.org = v.org AND b.id = v.id AND b.version <= v.version
+    AND (b.owner = $1 OR (NOT starts_with(b.owner, 'user:') AND list_contains(b.scopes, $1))))"""
+"""The predicate of versions `v` of what is whole in each version, and is or was the person's."""
 _SOURCE = """CASE WHEN json_type(data, '$.source') = 'OBJECT' THEN concat(
         nullif(data->>'$.source.name', $2), nullif(data->>'$.source.category', $2),
         nullif(data->>'$.source.submitted_by', $2),
@@ -124,12 +127,12 @@ def left_in_clear(cursor: duckdb.DuckDBPyConnection, person: str) -> list[int]:
                AND (coalesce(data->>'content', $2) <> $2 OR coalesce(data->>'task', $2) <> $2)
            UNION SELECT position FROM events WHERE entity = 'profile' AND (data->>'owner') = $1
                AND coalesce(data->>'content', data->>'patch', '{{}}') <> '{{}}'
-           UNION SELECT valid_from FROM resource_versions
+           UNION SELECT valid_from FROM resource_versions AS v
                WHERE change = 'saved' AND NOT {erased_at("valid_from", "title")}
-               AND (owner = $1 OR (NOT starts_with(owner, 'user:') AND list_contains(scopes, $1)))
-           UNION SELECT valid_from FROM document_versions
+               AND {_WAS_THEIRS.format("resource_versions")}
+           UNION SELECT valid_from FROM document_versions AS v
                WHERE change = 'ingested' AND NOT {erased_at("valid_from", "title")}
-               AND (owner = $1 OR (NOT starts_with(owner, 'user:') AND list_contains(scopes, $1)))
+               AND {_WAS_THEIRS.format("document_versions")}
            UNION SELECT position FROM recall_events WHERE actor = $1 AND d.query <> $2
            UNION SELECT position FROM recall_remains WHERE actor = $1 AND said IS NOT NULL
            UNION SELECT position FROM goal_focuses WHERE owner = $1 AND description <> $2

@@ -14,7 +14,8 @@ from kledger.contract.knowledge import AclEntry, Case, Source
 from kledger.contract.scopes import Caller
 from kledger.requests.knowledge import SaveRequest
 from ledger.event import NO_LINEAGE, Fact, NewEvent
-from ledger.events.conflict import ConflictRecorded
+from ledger.events.conflict import ConflictRecorded, ConflictResolved
+from ledger.events.document import DocumentIngested, DocumentRemoved
 from ledger.events.evolution import EvolutionProposed, EvolutionRequested
 from ledger.events.goal import GoalFocused
 from ledger.events.knowledge import (
@@ -29,6 +30,8 @@ from ledger.events.knowledge import (
 )
 from ledger.events.profile import ProfileDisabled, ProfileReplaced
 from ledger.events.recall import RecallServed
+from ledger.events.resource import ResourceRetired, ResourceSaved
+from ledger.events.summary import AbstractCompleted, AbstractRequested
 from ledger.events.usage import Usage
 from ledger.privacy.keyring import Keyring
 from ledger.privacy.vault import MemoryVault
@@ -38,8 +41,8 @@ from producers.operations.sealing import SealingLedger
 from projections.engine.batch import fold_batch
 from projections.engine.duckdb import open_view
 from projections.fold_kit.workbench import Workbench
+from projections.live.belonging import belonged_before
 from projections.live.persons import PersonsOfItems, embedded_hashes, items_of, left_in_clear
-from projections.live.writers import wrote_for
 from tests.doors.live_desk import LiveDesk, live_desk
 
 SECRET = "marker-一二三"
@@ -55,7 +58,7 @@ class Sealing:
         self.desk, self.vault = desk, MemoryVault()
         desk.view.instance.bench.keyring = Keyring(self.vault.held)
         view = desk.view
-        self.ledger = SealingLedger(desk.ledger, self.vault, PersonsOfItems(view).of, wrote_for=wrote_for(view))
+        self.ledger = SealingLedger(desk.ledger, self.vault, PersonsOfItems(view).of, before=belonged_before(view))
 
     async def append(self, fact: Fact, actor: str, entity_id: str = "k1") -> str:
         """The data of the event as the log has it, as text."""
@@ -202,11 +205,41 @@ async def test_what_is_said_of_two_items_is_sealed_for_the_persons_of_both(seali
     for first, second in (("k1", "k2"), ("k2", "k1")):
         fact = ConflictRecorded(first=first, first_version=1, second=second, second_version=1, reason=SECRET)
         assert SECRET not in await sealing.append(fact, "agent:a", f"conflict-{first}")
+        await sealing.desk.view.wait_for((await sealing.ledger.head()).position)
+        assert SECRET not in await sealing.append(ConflictResolved(reason=SECRET), "agent:a", f"conflict-{first}")
     saved = NewEvent(KnowledgeSaved(**ITEM, scopes=["user:cy"], owner="agent:a"), "k3", "agent:a")
     of_new = ConflictRecorded(first="k2", first_version=1, second="k3", second_version=1, reason=SECRET)
     kept = await sealing.ledger.append_many([saved, NewEvent(of_new, "conflict-k3", "agent:a")])
     async for events in sealing.desk.ledger.read(kept[0].position):
         assert not any(SECRET.encode() in event.body for event in events), "also where one was saved with it"
+
+
+@pytest.mark.parametrize("kind", ["resource", "document"])
+async def test_a_resource_and_a_document_belong_to_all_whose_they_ever_were_as_an_item_does(
+    sealing: Sealing, kind: str
+) -> None:
+    def whole(scopes: list[str], owner: str = "agent:a") -> Fact:
+        said: dict[str, Any] = {"title": SECRET, "scopes": scopes, "owner": owner}
+        if kind == "resource":
+            return ResourceSaved(**said, body=SECRET, metadata={SECRET: SECRET})
+        return DocumentIngested(**DocumentIngested.example.data | said | {"summary": SECRET})
+
+    async def said(fact: Fact, entity_id: str) -> bool:
+        """Whether what was said is in the log in clear."""
+        clear = SECRET in await sealing.append(fact, "agent:a", entity_id)
+        await sealing.desk.view.wait_for((await sealing.ledger.head()).position)
+        return clear
+
+    assert await said(whole(["agent:a"]), "r/1")
+    assert not await said(whole(["user:ada"]), "r/1")
+    assert not await said(whole(["agent:a"]), "r/1")
+    gone = ResourceRetired(reason=SECRET) if kind == "resource" else DocumentRemoved(reason=SECRET)
+    assert not await said(gone, "r/1")
+    assert await said(whole(["agent:a"]), "r/2")
+    if kind == "document":
+        await said(AbstractRequested(document="r/1"), "abstract-1")
+        summed = AbstractCompleted(**AbstractCompleted.example.data | {"summary": SECRET, "scopes": ["agent:a"]})
+        assert not await said(summed.model_copy(update={"owner": "agent:a"}), "abstract-1")
 
 
 async def test_what_is_left_in_clear_is_named_by_the_events_that_hold_the_words(sealing: Sealing) -> None:

@@ -48,9 +48,9 @@ from producers.operations.profiles.registration import keep_registered
 from producers.operations.publish import Tally, publish
 from producers.operations.sealing import SealingLedger
 from projections.engine.view import View
+from projections.live.belonging import belonged_before
 from projections.live.persons import PersonsOfItems
 from projections.live.projector import Projector
-from projections.live.writers import wrote_for
 from projections.search.ask import Searcher
 from projections.vectors.embedding.kept_jetstream import ensure_embeddings_stream
 from projections.vectors.embedding.settings import embedding_from_environment
@@ -117,7 +117,7 @@ async def assemble(base: Foundation, stack: AsyncExitStack, started: float, endi
         archiving=archiving,
         master=base.master,
     )
-    sealing = SealingLedger(ledger, base.vault, PersonsOfItems(view).of, holding, wrote_for=wrote_for(view))
+    sealing = SealingLedger(ledger, base.vault, PersonsOfItems(view).of, holding, before=belonged_before(view))
     receipts = Receipts(settings.data / "receipts", receipt_signer(notary.files))
     eraser = Eraser(rebuilds, base.vault, keyring, sealing, sessions, receipts, settings.org, base.master)
     rebuilds.undisturbed = eraser.stable_comparison

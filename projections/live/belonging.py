@@ -1,0 +1,122 @@
+"""Whom the text of an event belongs to by what was there before, which the event itself does not say.
+
+A revert states anew what a writer in an item's ACL wrote, and a model rewrites it: that is the writer's as well,
+whoever asked for it. Every part of a version is followed to the event that stated it. A resource or a document belongs
+to all whose it ever was, as an item does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+
+import duckdb
+
+from ledger.event import NewEvent
+from ledger.events.conflict import ConflictResolved
+from ledger.events.document import DocumentFact
+from ledger.events.evolution import EvolutionProposed
+from ledger.events.knowledge import KnowledgeEvolved, KnowledgeReverted
+from ledger.events.resource import ResourceFact
+from ledger.events.summary import AbstractCompleted
+from ledger.privacy.personal import is_person, persons
+from projections.engine.view import View
+from projections.live.persons import persons_of
+
+_PARTS = ("task", "content", "tags", "source")
+_STATED = ", ".join(f"(e.data->>'{part}') IS NOT NULL" for part in _PARTS)
+_CHANGES = ("revised", "evolved", "reverted")
+"""What makes a version of other words than those of the one before."""
+
+_RESOURCES, _DOCUMENTS = "resource_versions", "document_versions"
+
+BelongedBefore = Callable[[NewEvent], Awaitable[list[str]]]
+Words = tuple[frozenset[str], ...]
+"""The persons who wrote each part."""
+_OF_THE_OWNER: Words = (frozenset(),) * len(_PARTS)
+
+
+def writers_of(cursor: duckdb.DuckDBPyConnection, org: str, item_id: str, version: int) -> list[str]:
+    """The persons who wrote, by a revision or a rewriting, words that stand in this version."""
+    rows = cursor.execute(
+        f"""SELECT v.version, v.change, v.actor,
+                coalesce((e.data->>'to_version')::BIGINT, (e.data->>'base_version')::BIGINT), {_STATED}
+            FROM knowledge_versions AS v JOIN events AS e ON e.position = v.valid_from
+            WHERE v.org = ? AND v.id = ? AND v.version <= ? AND v.change IN {_CHANGES}
+            ORDER BY v.version""",
+        [org, item_id, version],
+    ).fetchall()
+    words: list[tuple[int, Words]] = [(0, _OF_THE_OWNER)]
+    for made, change, actor, earlier, *stated in rows:
+        by = frozenset({actor}) if is_person(actor) else frozenset[str]()
+        if change == "revised":
+            new = by
+        else:
+            standing = _standing(words, earlier)
+            if change == "reverted":
+                words.append((made, standing))
+                continue
+            new = by.union(*standing)
+        before = words[-1][1]
+        words.append((made, tuple(new if said else old for said, old in zip(stated, before, strict=True))))
+    return sorted(frozenset[str]().union(*_standing(words, version)))
+
+
+def _standing(words: Sequence[tuple[int, Words]], version: int) -> Words:
+    """The words of a version: those of the last one up to it that has others."""
+    return next(each for made, each in reversed(words) if made <= version)
+
+
+def writers_before(cursor: duckdb.DuckDBPyConnection, org: str, evolution: str) -> list[str]:
+    """The same of the version that an evolution rewrites."""
+    asked = cursor.execute(
+        "SELECT item_id, base_version FROM evolutions WHERE org = ? AND id = ?", [org, evolution]
+    ).fetchone()
+    return [] if asked is None else writers_of(cursor, org, *asked)
+
+
+def persons_in_conflict(cursor: duckdb.DuckDBPyConnection, org: str, conflict: str) -> list[str]:
+    """The persons of the two items of a conflict."""
+    items = cursor.execute("SELECT first, second FROM conflicts WHERE org = ? AND id = ?", [org, conflict]).fetchone()
+    found = {} if items is None else persons_of(cursor, org, items)
+    return sorted({person for each in found.values() for person in each})
+
+
+def persons_of_whole(cursor: duckdb.DuckDBPyConnection, table: str, org: str, named: str) -> list[str]:
+    """The persons that a resource or a document belongs to, by every version of it in a table of versions."""
+    rows = cursor.execute(
+        f"SELECT DISTINCT owner, scopes FROM {table} WHERE org = ? AND id = ?", [org, named]
+    ).fetchall()
+    return sorted({person for owner, scopes in rows for person in persons(owner, scopes)})
+
+
+def persons_of_abstract(cursor: duckdb.DuckDBPyConnection, org: str, abstract: str) -> list[str]:
+    """The same of the document that is summed up."""
+    asked = cursor.execute(
+        "SELECT said->'requested'->>'document' FROM processes WHERE org = ? AND kind = 'abstract' AND id = ?",
+        [org, abstract],
+    ).fetchone()
+    return [] if asked is None else persons_of_whole(cursor, _DOCUMENTS, org, asked[0])
+
+
+def belonged_before(view: View) -> BelongedBefore:
+    """The persons that the text of an event belongs to by what its resource, document, conflict or version was."""
+
+    async def found(event: NewEvent) -> list[str]:
+        fact, org, named = event.fact, event.org, event.entity_id
+        match fact:
+            case KnowledgeReverted(to_version=version) | KnowledgeEvolved(base_version=version):
+                return await view.ask(writers_of, org, named, version)
+            case EvolutionProposed():
+                return await view.ask(writers_before, org, named)
+            case ConflictResolved():
+                return await view.ask(persons_in_conflict, org, named)
+            case AbstractCompleted():
+                return await view.ask(persons_of_abstract, org, named)
+            case ResourceFact():
+                return await view.ask(persons_of_whole, _RESOURCES, org, named)
+            case DocumentFact():
+                return await view.ask(persons_of_whole, _DOCUMENTS, org, named)
+            case _:
+                return []
+
+    return found
