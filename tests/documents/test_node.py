@@ -77,6 +77,23 @@ def ingest_until_it_ends(url: str, text: str) -> None:
             return
 
 
+def test_what_was_erased_of_a_document_is_removed_like_any_other(node: RunningNode) -> None:
+    with node.client() as op:
+        for owner, who in (("user:kim", {"user": "kim"}), ("agent:scribe", {"agent": "scribe"})):
+            asking = op.acting_as(**who)
+            asking.documents.ingest(f"{owner}.md", text=TEXT, scopes=["user:kim"])
+        caught_up(op)
+        result_of(op, "forget", subject="user:kim")
+        caught_up(op)
+        for owner, who in (("user:kim", {"user": "kim"}), ("agent:scribe", {"agent": "scribe"})):
+            asking = op.acting_as(**who)
+            asking.documents.delete(f"{owner}.md")
+            caught_up(op)
+            original = f"documents/{owner}.md/original"
+            rows = op.sql(f"SELECT status FROM resources WHERE id = '{original}'")["rows"]
+            assert rows == [["retired"]], owner
+
+
 def test_a_document_is_forgotten_with_its_person_and_no_word_of_it_is_left(node: RunningNode) -> None:
     with node.client() as op:
         eve, ann = op.acting_as(user="eve"), op.acting_as(user="ann")

@@ -11,7 +11,7 @@ import contextlib
 from collections.abc import Collection, Sequence
 
 from kledger.contract.documents import original_id
-from kledger.contract.errors import IllegalState
+from kledger.contract.errors import IllegalState, SubjectForgotten
 from kledger.contract.scopes import Caller
 from kledger.requests.resources import ResourceRequest
 from ledger.event import Lineage
@@ -46,7 +46,10 @@ async def retire_original(
         if standing is None or standing.owner != owner or standing.status != "active":
             continue
         with contextlib.suppress(IllegalState):  # its owner retired it since
-            await resources.retire(desk, as_owner, lineage, resource_id, reason)
+            try:
+                await resources.retire(desk, as_owner, lineage, resource_id, reason)
+            except SubjectForgotten:  # a reason is a text of whoever it was
+                await resources.retire(desk, as_owner, lineage, resource_id)
 
 
 def _keeps(document_id: str, resource_id: str) -> bool:
