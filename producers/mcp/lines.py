@@ -72,4 +72,15 @@ def refusal_of(line: bytes) -> JSONRPCError | None:
 
 
 def _refused(code: int, request_id: str | int | None, message: str) -> JSONRPCError:
+    if isinstance(request_id, str) and not _is_text(request_id):
+        request_id = None  # no answer could name it
     return JSONRPCError(jsonrpc="2.0", id=request_id, error=ErrorData(code=code, message=message))
+
+
+def _is_text(value: str) -> bool:
+    """Whether this is text, without half a character."""
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

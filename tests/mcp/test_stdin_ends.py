@@ -106,6 +106,8 @@ LINES: dict[str, tuple[bytes, Any, int]] = {
     "half a character": (
         b'{"jsonrpc": "2.0", "id": 3, "method": "tools/call", "params": {"name": "\\ud83d"}}', 3, NO_JSON,
     ),
+    "half a character for an id": (b'{"jsonrpc": "2.0", "id": "\\ud83d", "method": "ping"}', None, NO_JSON),
+    "half a character for a method": (b'{"jsonrpc": "2.0", "id": 3, "method": "\\ud83d"}', 3, NO_JSON),
     "bytes that are no UTF-8": (b'{"jsonrpc": "2.0", "id": 3, "method": "ping", "params": {"a": "\xff"}}', 3, NO_JSON),
     "brackets without end": (b"[" * 100_000, None, NO_JSON),
     "a method that there is none of": (asked(3, "tools/none"), 3, NO_METHOD),
