@@ -36,6 +36,7 @@ from ledger.sessions.subjects import SessionKey, key_of
 WORDS = re.compile(r"sessions-[0-9a-f]{16}\.words")
 """The name of a file with words."""
 _READ = 100
+_MOST_BYTES = 512 * 1024 * 1024  # of a row group, which has so many records, none of them larger than an event
 _SCHEMA = pa.schema(
     [
         pa.field("position", pa.int64(), nullable=False),
@@ -109,9 +110,25 @@ def check_sessions(where: Where) -> str | None:
         with place.local(name) as path:
             if file_digest(path) != about["sha256"]:
                 raise ValueError(f"{name} was changed: its SHA-256 is another one")
-    except (OSError, ValueError, KeyError, TypeError) as error:
+            _check_foot(path, about["records"])
+    except (OSError, ValueError, KeyError, TypeError, pa.ArrowException) as error:
         raise _damaged(place, error) from error
     return name
+
+
+def _check_foot(path: Path, records: int) -> None:
+    """Raise ValueError for a file that this program did not write, before a row of it is unpacked."""
+    with pq.ParquetFile(path, pre_buffer=False) as file:
+        if not file.schema_arrow.equals(_SCHEMA):
+            raise ValueError(f"{path.name} does not have the columns of words")
+        if file.metadata.num_rows != records:
+            raise ValueError(f"{path.name} has {file.metadata.num_rows:,} records in the place of {records:,}")
+        for group in map(file.metadata.row_group, range(file.metadata.num_row_groups)):
+            columns = [group.column(at) for at in range(group.num_columns)]
+            if sum(one.total_uncompressed_size for one in columns) > _MOST_BYTES:
+                raise ValueError(f"{path.name} has more in it than words of sessions are")
+            if any(one.has_dictionary_page for one in columns):
+                raise ValueError(f"{path.name} repeats texts as no words of sessions are kept")
 
 
 def _damaged(place: Place, error: Exception) -> BackupDamaged:

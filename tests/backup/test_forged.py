@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+import orjson
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -15,11 +16,15 @@ from ledger.archive import event_file
 from ledger.archive.event_file import MOST_EVENTS, SCHEMA, events_by_position, events_of, file_digest, read_leaves
 from ledger.backup.checking import check_backup
 from ledger.backup.manifest import load, save, segment_name
+from ledger.backup.place import SESSIONS
 from ledger.backup.restoring import restore
+from ledger.backup.sessions import check_sessions, keep_sessions
 from ledger.broker.connection import BrokerConnection
 from ledger.broker.server import EmbeddedServer
 from ledger.event import StoredEvent
 from ledger.integrity.chain import Chain
+from ledger.sessions.in_memory import MemorySessionStream
+from ledger.sessions.subjects import SessionKey
 from ledger.wire.publication import error_code
 from tests.backup.kept import backed_up, history
 from tests.conftest import remove_streams
@@ -80,6 +85,41 @@ async def test_a_forged_file_is_refused_by_its_foot_and_no_row_of_it_is_unpacked
         with pytest.raises(ValueError, match=told):
             read()
     assert unpacked == []
+
+
+@pytest.mark.parametrize(
+    ("count", "said", "body", "repeats", "told"),
+    [
+        (3, 2, b"{}", False, "has 3 records in the place of 2"),
+        (2, 2, b"x" * (300 * 1024 * 1024), False, "has more in it than words of sessions are"),
+        (2, 2, b"x" * 1024, True, "repeats texts as no words of sessions are kept"),
+    ],
+    ids=["more records than said", "huge bodies", "one body for all"],
+)
+async def test_forged_words_of_sessions_are_refused_by_their_foot_and_no_row_of_them_is_unpacked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, count: int, said: int, body: bytes, repeats: bool, told: str
+) -> None:
+    await backed_up(history(SAID), tmp_path)
+    await keep_sessions(MemorySessionStream(), tmp_path)
+    about = orjson.loads((tmp_path / SESSIONS).read_bytes())
+    schema = pq.read_schema(tmp_path / about["file"])
+    (tmp_path / about["file"]).unlink()
+    row = {"position": 1, "subject": SessionKey("default", "agent:a", "s").head(), "body": body}
+    columns = [pa.array([row[field.name]] * count, field.type) for field in schema]
+    forged = tmp_path / "forged.words"
+    pq.write_table(pa.Table.from_arrays(columns, schema=schema), forged, compression="zstd", use_dictionary=repeats)
+    digest = file_digest(forged)
+    about |= {"file": f"sessions-{digest[:16]}.words", "sha256": digest, "records": said}
+    forged.rename(tmp_path / about["file"])
+    (tmp_path / SESSIONS).write_bytes(orjson.dumps(about, option=orjson.OPT_SORT_KEYS))
+    unpacked: list[object] = []
+    monkeypatch.setattr(pq.ParquetFile, "iter_batches", lambda *_, **__: unpacked.append(1))
+    with pytest.raises(BackupDamaged, match=told):
+        check_sessions(tmp_path)
+    assert unpacked == []
+    monkeypatch.undo()
+    (problem,) = check_backup(tmp_path).problems
+    assert told in problem
 
 
 @pytest.mark.parametrize(
