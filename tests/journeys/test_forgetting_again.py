@@ -9,6 +9,7 @@ from pathlib import Path
 import orjson
 import pytest
 
+from kledger.contract.errors import SubjectForgotten
 from ledger.event import JsonObject, NewEvent, Seal
 from ledger.events.knowledge import KnowledgeSaved
 from ledger.privacy.master_key import kept_master_key
@@ -115,3 +116,17 @@ def test_a_receipt_that_cannot_be_read_is_written_again_and_an_order_is_told(hol
         assert receipt.with_name(f"{receipt.name}.damaged").read_bytes() == holds
         order.unlink()
         until(lambda: ledger.status()["healthy"], "the node is well", instead=ledger.status()["reasons"])
+
+
+def test_a_conflict_with_what_was_erased_is_decided_without_words_and_not_with_any(tmp_path: Path) -> None:
+    with running(tmp_path / "data") as node, node.client() as op:
+        scribe = op.acting_as(agent="scribe")
+        old = scribe.remember("The port is 5432.", scopes=["user:hal"], confidence=0.9)["id"]
+        new = scribe.remember("The port is 5433.", scopes=["agent:scribe"], confidence=0.2, supersedes=old)["id"]
+        (conflict,) = scribe.conflicts()["results"]
+        result_of(op, "forget", subject="user:hal")
+        caught_up(op)
+        with pytest.raises(SubjectForgotten):
+            scribe.resolve_conflict(conflict["id"], new, reason="Hal said so.")
+        assert scribe.resolve_conflict(conflict["id"], new)["retired"] == old
+        assert scribe.history(old)["versions"][-1]["status"] == "retired"

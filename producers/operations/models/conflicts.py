@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import uuid
+from dataclasses import replace
 
 from kledger.answers.models import Resolved
-from kledger.contract.errors import IllegalState, InvalidPayload, NotOwner
+from kledger.contract.errors import IllegalState, InvalidPayload, NotOwner, SubjectForgotten
 from kledger.contract.scopes import Caller
 from kledger.requests.models import ResolveRequest
 from ledger.event import JsonObject, Lineage, NewEvent
@@ -85,7 +86,14 @@ async def resolve(
         retired = KnowledgeRetired(reason=payload.reason or f"{winner} holds instead")
         last = lasts[item.id]
         events.append(NewEvent(retired, item.id, actor, desk.org, by, id=ids["retired"], expects=last))
-    appended = await publish(desk.ledger, desk.tally, events)
+    try:
+        appended = await publish(desk.ledger, desk.tally, events)
+    except SubjectForgotten:
+        if payload.reason is not None or not isinstance(events[-1].fact, KnowledgeRetired):
+            raise
+        # Nothing more is said under the name of somebody who was forgotten, not even why their item is retired.
+        events[-1] = replace(events[-1], fact=KnowledgeRetired())
+        appended = await publish(desk.ledger, desk.tally, events)
     gone = loser if isinstance(events[-1].fact, KnowledgeRetired) else None
     return _resolved(process_id, winner, gone, revision is not None, appended[-1].position)
 
