@@ -7,6 +7,7 @@ permission, or the time is over.
 from __future__ import annotations
 
 import asyncio
+import ssl
 from collections.abc import Callable, Coroutine, Mapping
 from functools import cache
 from typing import Any
@@ -20,7 +21,7 @@ from nats.aio.msg import Msg
 
 from kledger.contract.errors import BrokerMisconfigured, BrokerUnavailable
 from ledger.broker.access import BrokerAccess, Role
-from ledger.broker.nats_parser import QuickClient
+from ledger.broker.nats_parser import NoTls, QuickClient
 from ledger.event import JsonObject
 from ledger.runtime.log_once import Outage
 
@@ -31,6 +32,7 @@ REQUEST_TIMEOUT = 5.0
 _RECONNECT_WAIT = 0.1
 _PENDING_BYTES = 8 * 1024 * 1024
 _CLOSES = 3
+_CLOSING_S = 1.0
 
 
 class BrokerConnection:
@@ -190,6 +192,7 @@ class BrokerConnection:
     async def _connect(self, timeout: float) -> None:
         loop = asyncio.get_running_loop()
         deadline = loop.time() + timeout
+        insecure: str | None = None
         while True:
             client = QuickClient()
             try:
@@ -203,7 +206,10 @@ class BrokerConnection:
                     raise BrokerMisconfigured(
                         f"the broker at {self.address} refuses the credentials of role {self._role!r}"
                     ) from error
+                insecure = self._insecure(error) or insecure  # of one server, where there are others to be tried
                 if loop.time() + _RECONNECT_WAIT >= deadline:
+                    if insecure is not None:
+                        raise BrokerMisconfigured(insecure) from error
                     raise BrokerUnavailable(
                         f"no broker answers at {self.address} within {timeout:.1f} s: is it running?"
                     ) from error
@@ -211,6 +217,20 @@ class BrokerConnection:
                 await close_client(client)
                 raise
             await asyncio.sleep(_RECONNECT_WAIT)
+
+    def _insecure(self, error: Exception) -> str | None:
+        """Why nothing is said to a broker that may not be the one that is meant; None where that is not the reason."""
+        if isinstance(error, NoTls):
+            return (
+                f"the broker at {self.address} speaks no TLS, which tls:// asks for: nothing was sent to it. Set up "
+                "TLS there, or write nats:// where the way to it is safe without"
+            )
+        if isinstance(error, ssl.SSLCertVerificationError):
+            return (
+                f"the certificate of the broker at {self.address} is not trusted here: {error.verify_message}. It has "
+                "to name the host of the address; SSL_CERT_FILE names a file with the authority that signed it"
+            )
+        return None
 
     async def _use(self, client: QuickClient) -> None:
         if self._closed:  # meanwhile: whoever waits is told
@@ -337,12 +357,14 @@ async def close_client(client: Client) -> None:
 
     A client that is just reconnecting raises a cancellation of its own, which is dropped; a cancellation of the caller
     is raised. One whose reconnection ends at that moment is connected again, and is closed once more. Unsent data to a
-    broker that is gone is lost, which uvloop reports with a RuntimeError.
+    broker that is gone is lost, which uvloop reports with a RuntimeError. After a TLS handshake that failed the library
+    waits for ever for the end of a connection that nobody tells of: no longer than a second here.
     """
     for _ in range(_CLOSES):
         try:
-            await client.close()
-        except (nats.errors.Error, OSError, RuntimeError):
+            async with asyncio.timeout(_CLOSING_S):
+                await client.close()
+        except (TimeoutError, nats.errors.Error, OSError, RuntimeError):
             pass
         except asyncio.CancelledError:
             task = asyncio.current_task()

@@ -125,6 +125,10 @@ class QuickParser(Parser):
         return at, True
 
 
+class NoTls(nats.errors.Error):
+    """A server that is named with tls:// asks for no TLS."""
+
+
 class QuickClient(Client):
     """nats-py's client with faster header parsing, raw delivery, and many messages sent in one piece."""
 
@@ -205,6 +209,13 @@ class QuickClient(Client):
             await self._process_op_err(error)
         except RuntimeError:  # the transport is closed: the reading task is about to see it
             await self._flush_pending()
+
+    async def _process_info(self, info: dict[str, Any], initial_connection: bool = False) -> None:
+        """Refuse a server that does not speak TLS as its address asks: the library would send it the password."""
+        server = self._current_server
+        if initial_connection and server is not None and server.uri.scheme == "tls" and not info.get("tls_required"):
+            raise NoTls(f"nats: {server.uri.hostname} requires no TLS")
+        await super()._process_info(info, initial_connection)
 
     async def _process_msg(self, sid: int, subject: bytes, reply: bytes, data: bytes, headers: Any) -> None:
         taker = self._takers.get(sid) if reply else None
