@@ -21,6 +21,7 @@ _SIGNING_KEY = "signing.pem"
 TOKENS = "tokens.json"
 """A node that has this file asks for tokens, also where there is none in it."""
 _OUR_FILES = ("node.lock", TOKENS, f"{TOKENS}.lock")
+_OF_A_BACKUP = ("manifest.json", "events")  # ledger/backup/place.py
 
 
 def prepare_data_directory(data: Path) -> None:
@@ -29,7 +30,7 @@ def prepare_data_directory(data: Path) -> None:
     Raises NodeMisconfigured when it cannot be created, also where its parent directory is missing.
     """
     try:
-        check_directory_place(data)
+        check_data_place(data)
         data.mkdir(exist_ok=True, mode=0o700)
     except InvalidPayload as error:
         raise NodeMisconfigured(f"{error.message}; choose another data directory with --data") from error
@@ -47,6 +48,20 @@ def prepare_data_directory(data: Path) -> None:
     narrowed += sum(_narrow(data / name) for name in _OUR_FILES)
     if narrowed:
         log.warning("data_directory_narrowed", data=str(data), entries=narrowed, to="its owner alone")
+
+
+def check_data_place(data: Path) -> None:
+    """Raise InvalidPayload unless a node may have its data there: there is a folder, and no backup is in it.
+
+    A node that was started on a backup would begin an empty log in it, and put its keys among files that are copied.
+    """
+    check_directory_place(data)
+    if not is_data_directory(data) and all((data / name).exists() for name in _OF_A_BACKUP):
+        raise InvalidPayload(
+            f"{data} is a backup, and no data directory of a node: kledger backup --check {data} says whether it is "
+            f"whole, and kledger restore-backup {data} --data DIR makes a data directory of it",
+            errors=[{"field": "data", "reason": "is a backup"}],
+        )
 
 
 def is_data_directory(data: Path) -> bool:

@@ -27,8 +27,7 @@ from kledger.contract.errors import IllegalState, InvalidPayload, NodeMisconfigu
 from kledger.contract.resource import in_capitals, moment_of
 from kledger.contract.words import TokenRole
 from ledger.broker.server_config import write_private
-from ledger.runtime.data_directory import TOKENS
-from ledger.runtime.whole_file import check_directory_place
+from ledger.runtime.data_directory import TOKENS, check_data_place
 from producers.access.principal import Principal, bindings
 
 PREFIX = "kledger_"
@@ -172,7 +171,7 @@ def expiry(text: str, now: datetime) -> datetime | None:
 @contextmanager
 def _changing(data: Path) -> Iterator[list[TokenRecord]]:
     """The records, written back when the block ends without an error; one writer at a time."""
-    check_directory_place(data)
+    check_data_place(data)
     data.mkdir(exist_ok=True)
     with (data / f"{TOKENS}.lock").open("a+") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)

@@ -37,9 +37,11 @@ def answering(as_json: bool) -> Iterator[None]:
 
 def require_node(data: Path, more: str = "") -> None:
     """Raise InvalidPayload when `data` is no data directory of a node, as where its name is mistyped."""
-    from ledger.runtime.data_directory import is_data_directory
+    from ledger.runtime.data_directory import check_data_place, is_data_directory
 
     if not is_data_directory(data):
+        if data.is_dir():
+            check_data_place(data)
         what = "no data of a node is in" if data.is_dir() else "there is no directory"
         raise InvalidPayload(
             f"{what} {data}: name the node's data directory, which kledger up tells, with --data{more}",

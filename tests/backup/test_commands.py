@@ -5,11 +5,14 @@ from __future__ import annotations
 import asyncio
 import json
 import shutil
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from typer.main import get_command
 from typer.testing import CliRunner
 
 from kledger.contract.errors import NotOwner, Unauthenticated
@@ -54,6 +57,48 @@ def whole(tmp_path: Path) -> Path:
     loop.run(backed_up(history(25), tmp_path / "b"))
     loop.close()
     return tmp_path / "b"
+
+
+def commands_on_data() -> list[tuple[str, ...]]:
+    """Every command that takes the data directory of a node."""
+    found: list[tuple[str, ...]] = []
+
+    def look(command: Any, words: tuple[str, ...]) -> None:
+        for name, below in getattr(command, "commands", {}).items():
+            look(below, (*words, name))
+        if any("--data" in option.opts for option in command.params):
+            found.append(words)
+
+    look(get_command(app), ())
+    return found
+
+
+NEEDED = {
+    ("chain", "accept"): ("--reason", "it is right"),
+    ("repair",): ("--from", "no-backup"),
+    ("restore-backup",): ("no-backup",),
+    ("token", "create"): ("--role", "operator", "--new"),
+    ("token", "revoke"): ("t-1",),
+    ("up",): ("--http", "127.0.0.1:0"),
+}
+
+
+@pytest.mark.parametrize("words", commands_on_data(), ids=" ".join)
+def test_a_backup_is_no_data_directory_for_any_command_and_is_left_as_it_is(
+    words: tuple[str, ...], whole: Path
+) -> None:
+    before = {file: file.read_bytes() for file in whole.rglob("*") if file.is_file()}
+    ran = subprocess.run(
+        [sys.executable, "-m", "kledger", *words, *NEEDED.get(words, ()), "--data", str(whole)],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert ran.returncode in (1, 2)
+    assert f"{whole} is a backup, and no data directory of a node" in ran.stderr
+    assert f"kledger restore-backup {whole} --data DIR" in ran.stderr
+    assert {file: file.read_bytes() for file in whole.rglob("*") if file.is_file()} == before
 
 
 def test_backup_sends_an_absolute_directory_and_says_what_was_added(

@@ -163,7 +163,12 @@ def test_a_mistyped_data_directory_is_told_as_such(words: tuple[str, ...], tmp_p
 
 def test_an_audit_that_cannot_run_says_why(tmp_path: Path) -> None:
     code, told = kledger("audit", "--data", tmp_path)
+    assert (code, told["error"]["code"]) == (2, "invalid_payload")
+    assert told["error"]["message"].startswith(f"no data of a node is in {tmp_path}")
+    (tmp_path / "chain").mkdir()
+    code, told = kledger("audit", "--data", tmp_path)
     assert (code, told["error"]["code"]) == (2, "not_certified")
+    (tmp_path / "chain").rmdir()
     code, told = kledger("audit", "--url", "http://127.0.0.1:9")
     assert (code, told["error"]["code"]) == (2, "node_unreachable")
     code, told = kledger("audit", "--key", tmp_path / "none.pem")

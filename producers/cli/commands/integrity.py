@@ -10,8 +10,8 @@ import typer
 from rich.console import Group, RenderableType
 
 from kledger.contract.errors import InvalidPayload, LedgerError
+from ledger.runtime.data_directory import check_data_place
 from ledger.runtime.default_data import DATA
-from ledger.runtime.whole_file import check_directory_place
 from producers.cli.answer import WRITTEN, Answer, print_refusal
 from producers.cli.as_command import AUDIT, as_operator, files_named
 from producers.cli.certificates import read_document
@@ -232,7 +232,7 @@ def accept_chain(
 
     if not reason.strip():
         raise typer.BadParameter("say why it is right", param_hint="--reason")
-    check_directory_place(data)
+    check_data_place(data)
     beginning = accept(NotaryFiles.of(data), reason.strip()).to_json()
     begins = (
         "with whatever the first start finds"
@@ -248,8 +248,7 @@ def _audit_files(data: Path, nats: str | None, checkpoints: list[Path], key: str
 
     from producers.operations.admin.auditing import audit_directory
 
-    if not data.is_dir():
-        require_node(data)
+    require_node(data)
     with bar("audit", None) as shown, warnings_on_stderr():
         audited = audit_directory(data, shown.moved, nats=nats, outside=checkpoints, key=public_key(key))
         report = asyncio.run(audited)

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from kledger.contract.words import TokenRole
+from ledger.runtime.data_directory import check_data_place
 from ledger.runtime.default_data import DATA
-from ledger.runtime.whole_file import check_directory_place
 from producers.cli.answer import Answer, print_answer
 from producers.cli.as_command import NODE, AsJson
 from producers.cli.on_files import Data, answering, require_node
@@ -57,7 +57,7 @@ def create(
     from producers.access.tokens import create_token, expiry, read_records, tokens_file
 
     with answering(as_json):
-        check_directory_place(data)
+        check_data_place(data)
         if not new:
             require_node(data, "; or give --new, for a node that has yet to start")
         named = {"user": user, "agent": agent, "project": project, "team": team, "org": org}

@@ -14,6 +14,7 @@ import typer
 from rich.console import Group, RenderableType
 
 from ledger.backup.address import SCHEME, is_in_store
+from ledger.runtime.data_directory import check_data_place
 from ledger.runtime.whole_file import check_directory_place
 from producers.cli.answer import Answer
 from producers.cli.as_command import AUDIT, as_operator
@@ -65,6 +66,7 @@ def repair(
 
     check_one(data, nats)
     if data is not None and not (data / "broker" / "jetstream").is_dir():
+        check_data_place(data)
         raise typer.BadParameter(f"{data} is not the data directory of a node", param_hint="--data")
     named = Path(source.removeprefix(SCHEME)) if is_in_store(source) else Path(source).absolute()
     beside = Path.cwd() if is_in_store(source) else named.parent

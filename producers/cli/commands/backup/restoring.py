@@ -14,7 +14,7 @@ import typer
 
 from kledger.contract.errors import InvalidPayload
 from ledger.backup.address import is_in_store
-from ledger.runtime.whole_file import check_directory_place
+from ledger.runtime.data_directory import check_data_place
 from producers.cli.answer import Answer
 from producers.cli.as_command import AUDIT, as_operator
 from producers.cli.commands.backup.broker import broker
@@ -67,8 +67,8 @@ def restore_backup(
 
     check_one(data, nats)
     if data is not None:
-        check_directory_place(data)
         _check_apart(directory, data)
+        check_data_place(data)
     with bar("restore", None) as shown, brought_here(directory, data, moving(shown)) as here, warnings_on_stderr():
         restored, views = asyncio.run(_restored(here, data, nats, shown, start_over, public_key(key)))
     note_mended(data, "log")
