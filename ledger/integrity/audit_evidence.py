@@ -183,7 +183,10 @@ def _valid(
     for one in checkpoints:
         if one.key_id not in keys:
             findings.append(
-                Finding("key", f"the checkpoint of position {one.position} in {path.name} is signed by an unknown key")
+                Finding(
+                    "key",
+                    f"the checkpoint of position {one.position} in {path.name} is signed by an unknown key, {one.key_id}",
+                )
             )
         elif not one.signed_by(keys):
             findings.append(

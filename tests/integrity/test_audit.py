@@ -300,6 +300,8 @@ async def test_the_auditors_own_key_admits_later_keys_and_no_others(
         stranger = SigningKeys.open(tmp_path / "stranger").current()
         report = await audit(ListedLedger(longer), gather(kept, anchor=stranger))
         assert {one.kind for one in report.findings} == {"key"}
+        named = {one.message.rpartition(" is signed by an unknown key, ")[2] for one in report.findings}
+        assert named == {before.id, after.id}
         assert report.certified == 0
         assert [one.key_id for one in read_checkpoints(kept.checkpoints)][-2:] == [before.id, after.id]
         assert set(public_keys(kept.keys)) == {before.id, after.id}
