@@ -181,17 +181,11 @@ def _valid(
         return []
     valid = []
     for one in checkpoints:
+        where = f"the checkpoint of position {one.position} in {path.name}"
         if one.key_id not in keys:
-            findings.append(
-                Finding(
-                    "key",
-                    f"the checkpoint of position {one.position} in {path.name} is signed by an unknown key, {one.key_id}",
-                )
-            )
+            findings.append(Finding("key", f"{where} is signed by an unknown key, {one.key_id}"))
         elif not one.signed_by(keys):
-            findings.append(
-                Finding("checkpoint", f"the checkpoint of position {one.position} in {path.name} has a wrong signature")
-            )
+            findings.append(Finding("checkpoint", f"{where} has a wrong signature"))
         else:
             valid.append(one)
     return valid
