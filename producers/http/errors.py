@@ -15,10 +15,10 @@ from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 from starlette.responses import Response
-from starlette.routing import Match
 
 from kledger.contract.errors import LedgerError, ServiceFailed, ViewBehind
 from producers.http.answers import Json
+from producers.http.meant import methods_of, near, other_method
 from producers.operations.updated import error_body
 from producers.requests.reading import refusal
 
@@ -131,6 +131,8 @@ def of_route(request: Request, error: LedgerError) -> Json:
     lacks = getattr(request.state, "degraded", None)
     if lacks and STATUS.get(error.code) == 404:  # perhaps it is what was written a moment ago
         return answer(ViewBehind(f"{error.message}; but {lacks[0]['reason']}", position=lacks[0]["position"]))
+    if STATUS.get(error.code) == 404 and (other := other_method(request)):
+        return answer(type(error)(f"{error.message}; or is {other} meant?", **error.details))
     return answer(error)
 
 
@@ -156,21 +158,14 @@ async def _http(request: Request, error: Exception) -> Response:
     if isinstance(error.__cause__, LedgerError):  # FastAPI wraps what reading a body raises
         return answer(error.__cause__)
     if error.status_code == 404:
-        return answer(UnknownRoute(f"there is no {request.url.path}: /openapi.json lists what there is"))
+        meant = f"is {found} meant? " if (found := near(request)) else ""
+        return answer(UnknownRoute(f"there is no {request.url.path}: {meant}/openapi.json lists what there is"))
     if error.status_code == 405:
-        response = answer(MethodNotAllowed(f"{request.url.path} does not take {request.method}"))
-        response.headers["Allow"] = ", ".join(sorted(_taken(request)))
+        taken = ", ".join(sorted(methods_of(request)))
+        response = answer(MethodNotAllowed(f"{request.url.path} does not take {request.method}: it takes {taken}"))
+        response.headers["Allow"] = taken
         return response
     return failed(error, f"{request.method} {request.url.path}")
-
-
-def _taken(request: Request) -> set[str]:
-    """The methods that the path takes: the framework tells those of one route alone, and not HEAD, which is a GET."""
-    methods: set[str] = set()
-    for route in request.app.routes:
-        if route.matches(request.scope)[0] is Match.PARTIAL:
-            methods |= route.methods
-    return methods | {"HEAD"} if "GET" in methods else methods
 
 
 def install(app: FastAPI) -> None:

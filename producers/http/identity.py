@@ -38,7 +38,8 @@ SEEN = "x-ledger-position"
 """A position that somebody was told, for this read to see; the same header that answers of writes have."""
 IDEMPOTENCY_KEY = "Idempotency-Key"
 _KEY = IDEMPOTENCY_KEY.lower().encode()
-_OURS = b"x-ledger-"
+OURS = (b"x-ledger-", b"x-kledger-")
+"""What headers begin with that are the ledger's, or mean to be, by the name of its command: none is read over."""
 _NAMING = frozenset(name.encode() for name in (*IDENTITIES, FURTHER))
 # https://www.w3.org/TR/trace-context/#traceparent-header; one that is not of this form is to be ignored.
 _TRACEPARENT = re.compile(r"[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}(-.*)?")
@@ -115,7 +116,7 @@ def _named_in(request: Request) -> tuple[dict[str, str], list[str]]:
     named: dict[str, str] = {}
     further: list[str] | None = None
     for raw, value in request.scope["headers"]:
-        if not raw.startswith(_OURS):
+        if not raw.startswith(OURS):
             continue
         header = raw.decode("latin-1")
         if (kind := IDENTITIES.get(header)) is not None:
@@ -160,7 +161,7 @@ async def lineage_of(request: Request) -> Lineage:
             text = value.decode("latin-1")
             if _TRACEPARENT.fullmatch(text) and len(text) <= MAX_REFERENCE:
                 named["traceparent"] = text
-        elif raw.startswith(_OURS) and (name := LINEAGE.get(header := raw.decode("latin-1"))):
+        elif raw.startswith(OURS) and (name := LINEAGE.get(header := raw.decode("latin-1"))):
             named[name] = _reference(header, _decoded(header, value))
     if (own := tracing.traceparent()) is not None:  # the interface's span, in the trace that the caller named
         named["traceparent"] = own

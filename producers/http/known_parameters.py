@@ -16,6 +16,7 @@ from pydantic import BaseModel
 from starlette.requests import Request
 
 from kledger.contract.errors import InvalidPayload
+from producers.http.meant import other_method
 
 _CHANGING = ("POST", "PUT", "PATCH", "DELETE")
 _SHOWN = 10
@@ -53,8 +54,10 @@ def refuse_others(request: Request, known: Collection[str]) -> None:
     named = ", ".join(repr(name[:100]) for name in unknown[:_SHOWN])
     asked = f"{request.method} {request.scope['path'][:200]}"
     have = f"it has {', '.join(sorted(known))}" if known else "it has none"
+    other = other_method(request)  # the route then takes the path for an id
+    mend = f"or is {other} meant?" if other else "correct the name or leave it out"
     raise InvalidPayload(
-        f"{asked} has no parameter {named}: {have}; correct the name or leave it out",
+        f"{asked} has no parameter {named}: {have}; {mend}",
         errors=[{"field": name[:100], "reason": "is not a parameter here"} for name in unknown[:_SHOWN]],
     )
 

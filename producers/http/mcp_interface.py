@@ -21,13 +21,12 @@ from kledger.client.connection import Connection
 from kledger.client.transport.over_httpx import HttpxTransport
 from kledger.client.wire import Lineage, Wire
 from producers.access.principal import ADMITTED_KEY, SCOPE_KEY
-from producers.http.identity import LINEAGE, SEEN, caller_of, lineage_of, seen_by
+from producers.http.identity import LINEAGE, OURS, SEEN, caller_of, lineage_of, seen_by
 from producers.mcp.lines import refusal_of
 from producers.mcp.server import NOBODY_NAMED, Call, Counted, create_server
 
 HERE = "http://127.0.0.1"  # a host that every node accepts as its own; no socket is opened to it
 _REMEMBERED = 1_000  # callers whose last write is known; the next read of an evicted one may be slightly stale
-_OURS = b"x-ledger-"
 _FORWARDED = (b"authorization", b"accept-language")
 _PER_CALL = {name.encode() for name in (*LINEAGE, SEEN)}
 
@@ -97,7 +96,7 @@ class _Wires:
         headers = [
             (name, value)
             for name, value in request.headers.raw
-            if name in _FORWARDED or (name.startswith(_OURS) and name not in _PER_CALL)
+            if name in _FORWARDED or (name.startswith(OURS) and name not in _PER_CALL)
         ]
         key = sha256(b"\n".join(name + b":" + value for name, value in sorted(headers))).digest()
         connection = self._connections.get(key)

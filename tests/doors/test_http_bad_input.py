@@ -6,9 +6,13 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
+from fastapi.routing import APIRoute
 
+from producers.http.app import create_app
 from tests.doors.http_door import ALICE, BOB, Door, http_door, refusal
+from tests.doors.test_http_parameters import routes
 
+ROUTES = list(routes(create_app(None)))  # type: ignore[arg-type]  # None describes the app
 GOOD = {"task": "t", "content": "c", "types": ["tool"]}
 FACT = {"layer": "semantic", "content": "c"}
 PUBLIC = "public-item"
@@ -97,6 +101,8 @@ CASES: list[tuple[str, str, Any, dict[str, str], int, str, str]] = [
     # who asks
     ("POST", K, GOOD, {"X-Ledger-User": ""}, 422, "illegal_scope", "or leave it out"),
     ("POST", K, GOOD, {"X-Ledger-Usr": "alice"}, 422, "invalid_payload", "known are"),
+    ("POST", K, GOOD, {"X-Kledger-User": "alice"}, 422, "invalid_payload", "known are x-ledger-user"),
+    ("GET", K, None, {"X-Kledger-Agent": "scribe"}, 422, "invalid_payload", "known are x-ledger-user"),
     ("POST", K, GOOD, {"X-Ledger-User": "%ff"}, 422, "illegal_scope", "percent-encoded"),
     ("POST", K, GOOD, {"X-Ledger-User": "a%00b"}, 422, "illegal_scope", "not an entity"),
     ("POST", K, GOOD, {**ALICE, "X-Ledger-Trace-Id": "x" * 600}, 422, "invalid_payload", "shorten"),
@@ -205,7 +211,29 @@ CASES: list[tuple[str, str, Any, dict[str, str], int, str, str]] = [
     ("GET", "/api/admin/jobs/none", None, ALICE, 403, "not_owner", "without an identity"),
     # what is not there
     ("GET", "/api/nothing", None, {}, 404, "unknown_route", "/openapi.json"),
-    ("PATCH", K, {}, {}, 405, "method_not_allowed", "does not take PATCH"),
+    ("GET", "/api/search?q=x", None, {}, 404, "unknown_route", "is /api/knowledge/search meant?"),
+    ("GET", "/API/Knowledge/", None, {}, 404, "unknown_route", "is /api/knowledge meant?"),
+    ("POST", "/api/memories", {}, {}, 404, "unknown_route", "is /api/memory meant?"),
+    ("GET", "/healthz", None, {}, 404, "unknown_route", "is /health meant?"),
+    (
+        "GET",
+        "/api/session/s-1/messages",
+        None,
+        {},
+        404,
+        "unknown_route",
+        "is /api/sessions/{session_id}/messages meant?",
+    ),
+    (
+        "POST",
+        f"{K}/{PUBLIC}/rate",
+        {},
+        {},
+        404,
+        "unknown_route",
+        "/public-item/rate: /openapi.json lists",
+    ),
+    ("PATCH", K, {}, {}, 405, "method_not_allowed", "does not take PATCH: it takes GET, HEAD, POST"),
 ]
 
 
@@ -223,6 +251,30 @@ async def test_every_bad_request_is_refused_with_its_code_and_changes_nothing(do
         assert not any(each in answer.text for each in ("Input should", "is wrong: ", "instance of")), case
         assert await door.head() == head, case
     assert not door.desk.admin.asked
+
+
+def taken_for_an_id() -> list[tuple[str, str, str]]:
+    """Requests with the path of an endpoint and the method of another one, which takes the path's end for an id."""
+    each_route = [route for route in ROUTES if isinstance(route, APIRoute)]
+    plain = {(method, route.path) for route in each_route if "{" not in route.path for method in route.methods or ()}
+    paths = {path for _, path in plain}
+    return sorted(
+        (method, path, other)
+        for route in each_route
+        for method in (route.methods or set()) & {"GET", "DELETE"}
+        for path in paths
+        if "{" in route.path and (method, path) not in plain and route.path_regex.match(path)
+        for other in {each for each, its in plain if its == path}
+    )
+
+
+async def test_a_path_with_the_method_of_another_endpoint_is_told_the_one_that_it_names(door: Door) -> None:
+    asked = taken_for_an_id()
+    assert ("GET", "/api/memory/recall", "POST") in asked
+    for method, path, other in asked:
+        for query in ("", "?message=x"):
+            told = (await door.request(method, path + query, headers=ALICE)).json()["error"]["message"]
+            assert f"or is {other} {path} meant?" in told, (method, path, told)
 
 
 async def test_a_body_that_is_not_said_to_be_json_is_refused(door: Door) -> None:
