@@ -69,7 +69,8 @@ def settings_page() -> str:
         "# Settings\n",
         GENERATED,
         "Every variable of the environment that the product reads. A value that does not fit stops the start; a "
-        "blank one counts as none. A name that is nearly one of these is pointed out by the command.\n",
+        "blank one counts as none. A name that is nearly one of these is pointed out by the command, "
+        "and at its start a node points out what says something of a model that none names.\n",
     ]
     for heading, kind, page in CLASSES:
         rows = list(_rows(kind))

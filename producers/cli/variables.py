@@ -1,8 +1,11 @@
-"""The variables of the environment that the product reads; one that is nearly one of them is pointed out."""
+"""The variables of the environment that the product reads.
+
+One that is nearly one of them is pointed out, and so is one that says something of a model which none names.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 PREFIX = "KLEDGER_"
 OF_THE_COMMAND = "AGENT DATA LANGUAGE ORG PROJECT RETRY_FOR TEAM TOKEN TOKEN_FILE TOOLS_OWNER TOOLS_SCOPES URL USER"
@@ -19,6 +22,14 @@ SESSION_DAYS SESSION_EXTRACT SESSION_IDLE_MINUTES SESSION_KEPT_2 SESSION_KEPT_3 
 SESSION_LEVEL_3 SESSION_MESSAGES SESSION_SEGMENT SESSION_SHARE SESSION_TURNS
 """
 NAMES = frozenset(PREFIX + name for name in (*OF_THE_COMMAND.split(), *OF_A_NODE.split()))
+_TASKS = "EVOLVE EXTRACT HYDE INTENT REWRITE ROUTE SLIM SUMMARISE"
+_NAMED_BY = {
+    "EMBEDDING_": ("EMBEDDING_MODEL",),
+    "RERANK_": ("RERANK_URL",),
+    "MODEL_": ("MODEL", *(f"MODEL_{task}" for task in _TASKS.split())),
+    "EXTRACT_AFTER": ("MODEL", "MODEL_EXTRACT"),
+}
+"""What names a model, by the beginning of the names that say something of it."""
 _NEAR = 0.65  # of 1; ULR is 0.67 of URL
 
 
@@ -32,3 +43,14 @@ def mistyped(environment: Iterable[str]) -> Iterator[str]:
         for name in unknown:
             for near in get_close_matches(name.removeprefix(PREFIX), meant, n=1, cutoff=_NEAR):
                 yield f"nothing reads {name}: is {meant[near]} meant?"
+
+
+def idle(environment: Mapping[str, str]) -> Iterator[str]:
+    """A line for those of a node's variables that say something of a model which no variable names: they do nothing."""
+    given = {name.removeprefix(PREFIX) for name, value in environment.items() if value.strip() and name in NAMES}
+    for beginning, naming in _NAMED_BY.items():
+        said = sorted(name for name in given if name.startswith(beginning))
+        if said and given.isdisjoint(naming):
+            names = ", ".join(PREFIX + name for name in said)
+            does = "does" if len(said) == 1 else "do"
+            yield f"{names} {does} nothing: set {PREFIX}{naming[0]} too, which names what is asked"

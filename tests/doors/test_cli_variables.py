@@ -10,10 +10,11 @@ from pathlib import Path
 import pytest
 from pydantic import AliasChoices
 
+from consumers.model_settings import TASKS
 from ledger.runtime.settings import EnvironmentSettings
 from producers.cli import variables
 from producers.cli.commands.node import up
-from producers.cli.variables import NAMES, PREFIX, mistyped
+from producers.cli.variables import NAMES, PREFIX, idle, mistyped
 from tests.doors.scripted_node import commanded_node
 from tests.doors.test_cli_knowledge import kledger
 
@@ -68,6 +69,39 @@ def test_a_command_points_it_out_on_standard_error_and_does_its_work(monkeypatch
     assert ran.exit_code == 0
     assert ran.stderr == "warning: nothing reads KLEDGER_USR: is KLEDGER_USER meant?\n"
     assert variables.PREFIX not in ran.stdout
+
+
+def of_a_model() -> list[tuple[str, tuple[str, ...]]]:
+    """Each variable that says something of a model, and those that name one, as the classes that read them say."""
+    naming = {
+        "EMBEDDING_": ("EMBEDDING_MODEL",),
+        "RERANK_": ("RERANK_URL",),
+        "MODEL_": ("MODEL", *(f"MODEL_{task.upper()}" for task in TASKS)),
+        "EXTRACT_AFTER": ("MODEL", "MODEL_EXTRACT"),
+    }
+    return [
+        (name, tuple(PREFIX + one for one in names))
+        for beginning, names in naming.items()
+        for name in sorted(NAMES)
+        if name.startswith(PREFIX + beginning) and name.removeprefix(PREFIX) not in names
+    ]
+
+
+@pytest.mark.parametrize(("said", "naming"), of_a_model(), ids=lambda one: one if isinstance(one, str) else "")
+def test_a_variable_of_a_model_that_none_names_is_said_to_do_nothing(said: str, naming: tuple[str, ...]) -> None:
+    assert list(idle({said: "1"})) == [f"{said} does nothing: set {naming[0]} too, which names what is asked"]
+    assert list(idle({said: "1", naming[0]: " "})), "a blank one counts as none"
+    assert not list(idle({said: ""}))
+    for name in naming:
+        assert not list(idle({said: "1", name: "m"})), name
+
+
+def test_a_node_says_of_its_variables_what_does_nothing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("KLEDGER_EMBEDDING_URL", "http://127.0.0.1:1")
+    monkeypatch.setenv("KLEDGER_EMBEDDING_KEY", "k")
+    ran = kledger("up", "--http", "nowhere", "--data", str(tmp_path / "data"))
+    told = "KLEDGER_EMBEDDING_KEY, KLEDGER_EMBEDDING_URL do nothing: set KLEDGER_EMBEDDING_MODEL too"
+    assert ran.stderr.startswith(f"warning: {told}, which names what is asked\n")
 
 
 def test_every_option_of_a_node_is_a_variable_too() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
@@ -16,6 +17,7 @@ from ledger.runtime.plain_structlog import load_structlog
 from producers.cli.answer import FAILED
 from producers.cli.as_command import NODE
 from producers.cli.encoding import plain
+from producers.cli.variables import idle
 
 
 def up(
@@ -77,6 +79,8 @@ def up(
     from ledger.runtime.default_data import DATA
     from producers.node.address import HTTP, check_addresses, check_free
 
+    for line in idle(os.environ):
+        sys.stderr.write(f"warning: {plain(line)}\n")
     try:
         check_addresses(data or DATA, qdrant=qdrant)
         check_free(data or DATA, http or HTTP)
