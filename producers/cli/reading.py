@@ -12,6 +12,7 @@ import typer
 from kledger.contract.json_text import loads
 from kledger.contract.lists import split_words
 from kledger.contract.words import ItemLayer, MemoryConcern
+from producers.requests.encoding import BYTE_ORDER_MARK, not_json, not_utf8
 
 Many = list[str] | None
 
@@ -110,20 +111,23 @@ def contents(file: Path, option: str | None = None) -> bytes:
 
 def text_in(file: Path, option: str | None = None) -> str:
     """The text of a file in UTF-8, `-` for stdin. Raises typer.BadParameter."""
-    try:
-        return contents(file, option).decode()
-    except UnicodeDecodeError as error:
+    content = contents(file, option)
+    if fault := not_utf8(content):
         name = "what stands on standard input" if file == Path("-") else file
-        raise typer.BadParameter(f"{name} is not UTF-8 text", param_hint=option) from error
+        raise typer.BadParameter(f"{name} is not UTF-8 text: {fault}", param_hint=option)
+    return content.decode()
 
 
 def json_object(value: str) -> dict[str, Any]:
     """A JSON object from `-` (stdin), `@FILE`, or the text itself."""
-    file = value if value == "-" else value[1:] if value.startswith("@") else None
+    if value == "-" or value.startswith("@"):
+        content = contents(Path(value.removeprefix("@"))).removeprefix(BYTE_ORDER_MARK)
+    else:
+        content = value.encode(errors="surrogateescape")
     try:
-        document = loads(value if file is None else contents(Path(file)))
+        document = loads(content)
     except orjson.JSONDecodeError as error:
-        raise typer.BadParameter(f"this is not JSON: {error}") from error
+        raise typer.BadParameter(f"this is not JSON: {not_json(content, error)}") from error
     if not isinstance(document, dict):
         raise typer.BadParameter('give a JSON object, for example {"timezone": "Asia/Shanghai"}')
     return document
@@ -131,10 +135,11 @@ def json_object(value: str) -> dict[str, Any]:
 
 def json_objects(file: Path, option: str) -> list[dict[str, Any]]:
     """A JSON list of objects from a file, `-` for stdin. No error quotes its content. Raises typer.BadParameter."""
+    content = contents(file, option).removeprefix(BYTE_ORDER_MARK)
     try:
-        document = loads(contents(file, option))
+        document = loads(content)
     except orjson.JSONDecodeError as error:
-        raise typer.BadParameter(f"{file} is not JSON: {error}", param_hint=option) from None
+        raise typer.BadParameter(f"{file} is not JSON: {not_json(content, error)}", param_hint=option) from None
     if not (isinstance(document, list) and all(isinstance(each, dict) for each in document)):
         raise typer.BadParameter(
             'give a JSON list of objects, for example [{"id": "code/a", "title": "A"}]', param_hint=option

@@ -17,6 +17,7 @@ from kledger.contract.errors import BadJson, IllegalScope, InvalidPayload
 from kledger.contract.faults import in_plain_words
 from kledger.contract.json_text import WIDE, WideInteger, loads
 from ledger.wire.envelope import NUL, refuse_nul
+from producers.requests.encoding import not_json
 
 MOST_NESTED = 200
 """How deep a body may be nested as a whole. It is kept, compared and answered by a writer that goes 254 deep."""
@@ -43,7 +44,7 @@ def read_json(body: bytes) -> Any:
             f"the body does not fit: {error}", errors=[{"field": error.place, "reason": WIDE}]
         ) from error
     except orjson.JSONDecodeError as error:
-        raise BadJson(f"the body is not valid JSON: {error}") from error
+        raise BadJson(f"the body is not valid JSON: {not_json(body, error)}") from error
     if NUL in body:
         refuse_nul(document, "the body")
     if body.count(b"{") + body.count(b"[") > MOST_NESTED:

@@ -13,6 +13,7 @@ import orjson
 
 from kledger.contract.errors import IllegalTree
 from kledger.contract.json_text import loads
+from producers.requests.encoding import BYTE_ORDER_MARK, not_json
 from producers.tree.entries import payload_of
 from producers.tree.placing import defaults_at, user_at
 from producers.tree.writing import MANIFEST
@@ -106,9 +107,10 @@ def _content(path: Path) -> bytes:
 
 def _read_file(path: Path, place: PurePosixPath, tree: Tree) -> None:
     try:
-        document = loads(_content(path).removeprefix(b"\xef\xbb\xbf"))
+        content = _content(path).removeprefix(BYTE_ORDER_MARK)
+        document = loads(content)
     except orjson.JSONDecodeError as error:
-        return tree.refuse(str(place), None, "bad_json", f"this is not JSON: {error}")
+        return tree.refuse(str(place), None, "bad_json", f"this is not JSON: {not_json(content, error)}")
     except OSError as error:
         return tree.refuse(str(place), None, "illegal_tree", f"the file cannot be read: {error.strerror or error}")
     user = user_at(place)

@@ -1,134 +1,83 @@
-"""A terminal that has ASCII alone: every command answers, shows what is not ASCII as escapes, and never fails of it."""
+"""Files as other systems write them: a mark and CRLF are read, another encoding is named with its cure."""
 
 from __future__ import annotations
 
-import io
 import json
-import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from typer.testing import CliRunner
 
-from producers.cli import encoding
-from producers.cli.main import app, main
-from tests.doors.scripted_node import ScriptedNode, commanded_node, refusing_in, scripted_node
-from tests.doors.test_cli_knowledge import ITEM
-from tests.doors.test_cli_paths import COMMANDS, line
+from kledger.contract.errors import BadJson
+from producers.cli import reading
+from producers.cli.commands.evolutions import _material
+from producers.cli.commands.importing import Tally, _chunks
+from producers.cli.commands.sessions import _messages_in
+from producers.requests.reading import read_json
+from producers.tree.reading import read_tree
+from tests.doors.scripted_node import commanded_node
+from tests.doors.test_cli_knowledge import kledger
 
-SAID = "é测试😀"
-SHOWN = r"\xe9\u6d4b\u8bd5\U0001f600"
-Run = Callable[..., tuple[Any, str, str]]
-
-
-@pytest.fixture
-def run(monkeypatch: pytest.MonkeyPatch) -> Run:
-    """`kledger` as a process runs it, on a terminal of ASCII: its exit code, stdout and stderr."""
-
-    def ran(*words: str) -> tuple[Any, str, str]:
-        out, err = io.BytesIO(), io.BytesIO()
-        with monkeypatch.context() as terminal:
-            terminal.setattr(sys, "argv", ["kledger", *words])
-            terminal.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(), encoding="ascii"))
-            terminal.setattr(sys, "stdout", io.TextIOWrapper(out, encoding="ascii"))
-            terminal.setattr(sys, "stderr", io.TextIOWrapper(err, encoding="ascii"))
-            with pytest.raises(SystemExit) as ended:
-                main()
-            sys.stdout.flush()
-            sys.stderr.flush()
-            return ended.value.code, out.getvalue().decode("ascii"), err.getvalue().decode("ascii")
-
-    return ran
+MESSAGE = {"id": "m-1", "role": "user", "content": "un café\u2028 s'il vous plaît"}
 
 
-@pytest.fixture
-def refusing(monkeypatch: pytest.MonkeyPatch) -> Iterator[ScriptedNode]:
-    with scripted_node(refusing_in(SAID)) as node:
-        monkeypatch.setenv("KLEDGER_URL", node.url)
-        yield node
+def imported(file: Path) -> list[Any]:
+    with file.open("rb") as source:
+        tally = Tally()
+        return [payload for chunk in _chunks(source, tally) for payload in chunk.payloads]
 
 
-@pytest.mark.usefixtures("refusing")
-def test_what_is_refused_is_told_in_escapes_by_every_command_and_as_json_whole(
-    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+READERS: dict[str, tuple[Callable[[Path], Any], Any]] = {
+    "import": (imported, [MESSAGE]),
+    "session append --file": (_messages_in, [MESSAGE]),
+    "extract": (lambda file: _material(str(file)), {"messages": [MESSAGE]}),
+    "save --resources-file": (lambda file: reading.json_objects(file, "--resources-file"), [MESSAGE]),
+    "profile set @": (lambda file: reading.json_object(f"@{file}"), MESSAGE),
+}
+
+
+@pytest.mark.parametrize("command", READERS)
+@pytest.mark.parametrize("mark", [b"", b"\xef\xbb\xbf"])
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_a_file_with_a_mark_and_other_ends_of_lines_says_the_same(
+    command: str, mark: bytes, end: str, tmp_path: Path
 ) -> None:
-    monkeypatch.chdir(tmp_path)
-    for name in ("1", "FILE"):
-        (tmp_path / name).write_text("{}")
-    told = 0
-    for name, command in COMMANDS.items():
-        options = {option for parameter in command.params for option in parameter.opts}
-        if "--url" not in options or name == "mcp":
-            continue
-        code, out, err = run(*line(name, {}), *(["--user", "ann"] if "--user" in options else []), "--json")
-        assert code in (0, 1, 2), (name, err)
-        if code == 1 and SHOWN in err:
-            assert json.loads(out)["error"]["message"] == SAID, name
-            told += 1
-    assert told > 30
+    read, meant = READERS[command]
+    said = [MESSAGE] if command in ("extract", "save --resources-file") else MESSAGE
+    file = tmp_path / "a file 文.json"
+    file.write_bytes(mark + (json.dumps(said, ensure_ascii=False) + end).encode())
+    assert read(file) == meant
 
 
-@pytest.mark.usefixtures("refusing")
-def test_help_and_usage_errors_are_shown(run: Run) -> None:
-    for name in COMMANDS:
-        assert run(*name.split(), "--help")[0] == 0
-        assert SHOWN in run(*name.split(), f"--{SAID}")[2], name
+COMMANDS = {
+    "import": ("import", "{}"),
+    "session append --file": ("session", "append", "s-1", "--file", "{}"),
+    "extract": ("extract", "{}"),
+    "save --resources-file": (*("save", "--task", "t", "--content", "c", "--types", "tool", "--resources-file", "{}"),),
+    "profile set @": ("profile", "set", "user", "@{}", "--user", "ann"),
+}
+CURES = {"cp1252": "iconv -f WINDOWS-1252 -t UTF-8", "utf-16": "iconv -f UTF-16 -t UTF-8"}
 
 
-def test_answers_are_shown_in_escapes_and_as_json_whole(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    item = {**ITEM, "task": SAID, "content": SAID}
-    rows: dict[str, Any] = {"columns": [SAID], "types": ["string"], "rows": [[SAID]], "truncated": False, "position": 1}
-    with commanded_node(monkeypatch) as node:
-        node.says(f"GET /api/knowledge/{ITEM['id']}", item)
-        node.says("GET /api/knowledge", {"results": [item], "count": 1, "total": 1, "next": None, "position": 9})
-        node.says("POST /api/admin/sql", rows)
-        for words, document in (
-            (["show", ITEM["id"]], item),
-            (["list"], {"results": [item]}),
-            (["sql", "FROM x"], rows),
-        ):
-            code, out, err = run(*words)
-            assert (code, SHOWN in out.replace("\n", ""), err) == (0, True, "")
-            code, out, err = run(*words, "--json")
-            assert code == 0
-            told = json.loads(out)
-            assert {name: told[name] for name in document if name != "eval"} == {
-                name: value for name, value in document.items() if name != "eval"
-            }
-        assert SAID in CliRunner().invoke(app, ["list"]).stdout
-
-
-@pytest.mark.parametrize(
-    "words",
-    [
-        ["list", "--user"],
-        ["search"],
-        ["show"],
-        ["save", "--types", "tool", "--content"],
-        ["token", "create", "--new", "--data", ".", "--user"],
-        ["token", "create", "--new", "--data", ".", "--user", "x", "--name"],
-        ["nats-config", "broker", "--publisher"],
-    ],
-    ids=" ".join,
-)
-def test_bytes_that_are_no_text_are_refused_in_one_sentence_and_nothing_is_left(
-    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: list[str]
+@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("encoding", CURES)
+def test_a_file_in_another_encoding_is_refused_with_what_to_do(
+    command: str, encoding: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.chdir(tmp_path)
-    with commanded_node(monkeypatch) as node:
-        said = "agent:a\udcff" if "--publisher" in words else "a\udcff"
-        code, out, err = run(*words, said)
-        assert (code, out) == (1, "")
-        assert err.startswith("error: ")
-        assert err.count("\n") == 1
-        assert node.asked == []
-    assert list(tmp_path.iterdir()) == []
+    file = tmp_path / "file.json"
+    file.write_bytes(json.dumps({"task": "un café"}, ensure_ascii=False).encode(encoding))
+    with commanded_node(monkeypatch):
+        ran = kledger(*(word.format(file) for word in COMMANDS[command]))
+    assert ran.exit_code in (1, 2)
+    assert CURES[encoding] in " ".join(ran.stderr.replace("│", " ").split()), ran.stderr
 
 
-def test_a_stream_that_is_no_terminal_of_ours_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    kept = io.StringIO()
-    monkeypatch.setattr(sys, "stdout", kept)
-    encoding.degrade()
-    assert sys.stdout is kept
+@pytest.mark.parametrize("encoding", CURES)
+def test_a_body_and_a_tree_in_another_encoding_are_refused_with_what_to_do(encoding: str, tmp_path: Path) -> None:
+    said = json.dumps({"task": "un café"}, ensure_ascii=False).encode(encoding)
+    with pytest.raises(BadJson, match=CURES[encoding]):
+        read_json(said)
+    (tmp_path / "global").mkdir()
+    (tmp_path / "global" / "tools.json").write_bytes(said)
+    assert CURES[encoding] in str(read_tree(tmp_path).refused)

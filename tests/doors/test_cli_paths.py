@@ -25,8 +25,8 @@ ASKED_OF_THE_NODE = {("replay", "into"), ("backup", "directory")}
 """Paths of the node's machine; tests/journeys/test_command.py has a node refuse them."""
 SHARED = "token_file"
 BESIDE = {
-    ("audit", "checkpoints"): ["--data", "."],
-    ("audit", "key"): ["--data", "."],
+    ("audit", "checkpoints"): ["--data", "{node}"],
+    ("audit", "key"): ["--data", "{node}"],
     ("audit", "repair_from"): ["--data", "{node}"],
     ("backup", "key"): ["--check"],
     ("restore-backup", "directory"): ["--data", "data"],

@@ -224,6 +224,8 @@ def test_an_option_at_the_wrong_place_is_told_where_it_belongs(typed: str, said:
         ("stop", "Here it is Ctrl-C in the terminal where kledger up runs, or SIGTERM to its process."),
         ("memory delete k-1", "Here it is kledger retire, which kledger restore takes back."),
         ("memory add text", "No such command 'add'. Here it is kledger memory save."),
+        ("profile put work {}", "No such command 'put'. Here it is kledger profile set."),
+        ("memory put text", "No such command 'put'. Here it is kledger memory save."),
         ("document ingest f", "Here it is kledger ingest."),
         ("token delete t", "Here it is kledger token revoke."),
         ("search x --limit 3", "No such option: --limit. Here it is --top-k."),

@@ -24,6 +24,7 @@ from producers.cli.progress import SEARCHABLE_WITHIN, Bar, Wait, bar, until_sear
 from producers.cli.screen import counted, plain, table
 from producers.cli.session import Session
 from producers.requests.chunks import Chunk, send
+from producers.requests.encoding import BYTE_ORDER_MARK, not_utf8
 
 if TYPE_CHECKING:
     from kledger import LedgerClient
@@ -33,8 +34,6 @@ if TYPE_CHECKING:
 IN_FLIGHT = 2  # requests at a time: the node folds one chunk while the next is sent
 SHOWN_ERRORS = 20
 SAMPLE = Path(__file__).parents[2] / "sample" / "knowledge.jsonl"
-
-_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
 def import_file(
@@ -163,7 +162,7 @@ def _chunks(source: BinaryIO, tally: Tally) -> Iterator[Chunk]:
     end = 0
     for number, raw in enumerate(source, 1):
         end += len(raw)
-        line = raw.removeprefix(_BYTE_ORDER_MARK) if number == 1 else raw
+        line = raw.removeprefix(BYTE_ORDER_MARK) if number == 1 else raw
         if not line.strip():
             continue
         tally.lines += 1
@@ -175,13 +174,12 @@ def _chunks(source: BinaryIO, tally: Tally) -> Iterator[Chunk]:
         except orjson.JSONDecodeError as error:
             tally.unread += 1
             # The reader of one line calls it line 1, which would be taken for that of the file.
-            tally.refuse(
-                number, {"code": BadJson.code, "message": f"not JSON: {error.msg}, at character {error.pos + 1}"}
-            )
+            why = not_utf8(line) or f"{error.msg}, at character {error.pos + 1}"
+            tally.refuse(number, {"code": BadJson.code, "message": f"not JSON: {why}"})
             continue
         if not isinstance(payload, dict):
             tally.unread += 1
-            tally.refuse(number, {"code": InvalidPayload.code, "message": "a payload is a JSON object"})
+            tally.refuse(number, {"code": InvalidPayload.code, "message": "no JSON object"})
             continue
         chunk.add(number, payload, len(line))
         chunk.end = end

@@ -101,7 +101,8 @@ COMMANDS: dict[str, dict[str, str]] = {
 """By group, "" for the root: what to write for a name that is none. A test holds each command in it to be there."""
 
 _VERBS = {
-    **dict.fromkeys(("add", "create", "new", "put", "write"), ("add", "create", "save", "append", "register", "set")),
+    **dict.fromkeys(("add", "create", "new"), ("add", "create", "save", "append", "register", "set")),
+    **dict.fromkeys(("put", "write"), ("set", "save", "append", "add", "create")),
     **dict.fromkeys(("delete", "remove", "rm", "del"), ("delete", "remove", "revoke", "retire", "drop", "dismiss")),
     **dict.fromkeys(("get", "read", "view", "info"), ("show", "messages")),
     **dict.fromkeys(("ls", "all"), ("list",)),
