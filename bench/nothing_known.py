@@ -9,10 +9,11 @@ ones that keep the floor of the product, and the share of the others that are `n
 
 from __future__ import annotations
 
+import itertools
 import statistics
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -29,6 +30,16 @@ LEAST_KEPT = 0.96
 SMALL = {1: 280, 10: 280, 100: 100}
 """Sizes of small stores, and how many there are of each."""
 _RESULTS = 5
+_POLITELY: Mapping[str, Sequence[str]] = {
+    "en": (
+        *("Please tell me: {}", "Could you please tell me {}", "Can you help me find out {}", "Do you know {}"),
+        *("I would like to know {}", "I was wondering {}", "Hi, quick question: {} Thanks!"),
+    ),
+    "zh": (
+        *("请问{}", "请问一下，{}", "能不能告诉我{}", "帮我查一下{}", "你知道{}吗？", "麻烦帮我看看{}，谢谢"),
+        *("我想知道{}", "可以跟我讲讲{}吗", "请你告诉我一下{}好吗"),
+    ),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,9 +91,17 @@ def measure(data: Path, rows_of: Sequence[Row] = ROWS, embedder: Embedding | Non
             shuffled = Random(1).sample(strangers, min(len(strangers), len(real)))
             others = [*unanswered, *shuffled]
             measured[row.name] = _in_one_store(items, real, others, embedder)
+            asked, not_known = (politely(each, row.lang) for each in (real, others))
+            measured[f"{row.name}, politely"] = _in_one_store(items, asked, not_known, embedder)
             for size in SMALL:
                 measured[f"{row.name}, {size} items"] = _in_small_stores(items, real, others, size, embedder)
     return measured
+
+
+def politely(queries: Sequence[Query], lang: str) -> list[Query]:
+    """The queries in phrases that ask for an answer, each phrase in its turn."""
+    phrases = itertools.cycle(_POLITELY[lang])
+    return [replace(query, text=next(phrases).format(query.text)) for query in queries]
 
 
 def kept_at(half: Measured) -> float:

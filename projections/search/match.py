@@ -17,6 +17,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from projections.search.asking import what_is_asked
 from projections.vectors.tokens import MOST_CHARACTERS, documents_terms, fragments_by_word, query_terms
 
 BACKGROUND = Path(__file__).with_name("background.npz")
@@ -54,13 +55,19 @@ class Weighed:
 
 
 def weighed(query: str) -> Weighed:
-    """The terms of a query, weighed by kind and rarity; without any for a query without letters."""
-    terms = query_terms(query, of_stop_words=False)
+    """The terms of a query, weighed by kind and rarity; without any for a query without letters.
+
+    What only asks is left out, where anything else is said.
+    """
+    asked = what_is_asked(query)
+    terms = query_terms(asked, of_stop_words=False)
+    if asked != query and not len(terms.indices):
+        asked, terms = query, query_terms(query, of_stop_words=False)
     weights = terms.values * _rarity(terms.indices)
     total = float(weights.sum())
     places = {term: place for place, term in enumerate(terms.indices.tolist())}
     words: list[list[int]] = []
-    for fragments in reversed(fragments_by_word(query)):
+    for fragments in reversed(fragments_by_word(asked)):
         # A fragment that two words have is of the later one. One alone is a letter, or what another word leaves.
         word = [place for term in fragments if (place := places.pop(term, None)) is not None]
         if len(word) >= FEWEST_FRAGMENTS:

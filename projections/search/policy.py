@@ -11,7 +11,7 @@ from functools import cache
 import orjson
 
 from kledger.contract.recall import FLOOR_A_TENFOLD, FLOOR_OF_ONE, MOST_FLOOR
-from projections.search import asked_differently, match, model_rerank, ranking, rerank
+from projections.search import asked_differently, asking, match, model_rerank, ranking, rerank
 from projections.vectors import tokens
 from projections.vectors.embedding.weights import HASHED_VECTOR_WEIGHT, SENTENCE_VECTOR_WEIGHT
 from projections.vectors.store.directories import FORMAT
@@ -31,6 +31,7 @@ def policy(model: str) -> str:
             *(tokens.PAIR_WEIGHT, tokens.FRAGMENT_WEIGHT, tokens.CJK_PAIR_WEIGHT, tokens.CJK_CHARACTER_WEIGHT),
             "".join(sorted(tokens.STOP_CHARACTERS)),
             hashlib.sha256(" ".join(sorted(tokens.STOP_WORDS)).encode()).hexdigest(),
+            hashlib.sha256(" ".join(asking.PHRASES).encode()).hexdigest(),
             hashlib.sha256(match.BACKGROUND.read_bytes()).hexdigest(),
             FORMAT,
         ],

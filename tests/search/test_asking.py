@@ -1,0 +1,85 @@
+"""Phrases around a question that only ask for an answer: they change nothing of what is known."""
+
+from __future__ import annotations
+
+import pytest
+
+from kledger.contract.recall import MOST_FLOOR
+from projections.search.asking import what_is_asked
+from projections.search.match import covered, passages, weighed
+
+CHINESE = (
+    *("请问{}", "请问一下，{}", "請問{}", "你好，请问{}？", "不好意思打扰一下，{}", "能不能告诉我{}"),
+    *(
+        "可以告诉我们{}吗？",
+        "请你告诉我一下{}好吗",
+        "帮我查一下{}",
+        "帮我查下{}",
+        "麻烦你帮我看看{}，谢谢！",
+        "幫我查一下{}",
+    ),
+    *(
+        "可以跟我讲讲{}吗",
+        "给我介绍一下{}",
+        "能否介绍一下{}",
+        "我想知道{}",
+        "想请教一下，{}",
+        "我想问一下{}",
+        "我想了解一下{}",
+    ),
+    *("你知道{}吗？", "你还记得{}吗", "有人知道{}吗", "谁知道{}呢？", "还记得{}吗", "{}，可以吗？", "{}？多谢了"),
+)
+ENGLISH = (
+    *("Please tell me {}", "Could you please tell me {}?", "Can you tell us more about {}", "Tell me {}, please."),
+    *("Hi there! Could you remind me {}? Thanks!", "Can you help me find out {}?", "Do you happen to know {}?"),
+    *("Does anyone know {}?", "I'd like to know {}.", "I want to know {}", "I was wondering {}", "I wonder if {}"),
+    *("Any idea {}?", "Let me know {}", "Quick question: {}", "What do you remember about {}?", "Show me {}"),
+)
+
+
+@pytest.mark.parametrize("phrase", CHINESE)
+@pytest.mark.parametrize("question", ["生产数据库的端口", "家里的wifi密码"])
+def test_a_question_in_chinese_matches_as_it_does_without_phrases_that_ask(phrase: str, question: str) -> None:
+    item = passages("", "生产数据库的端口是5433，家里的wifi密码写在冰箱上。")
+    assert covered(weighed(phrase.format(question)), item) == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("phrase", ENGLISH)
+def test_a_question_in_english_matches_as_it_does_without_phrases_that_ask(phrase: str) -> None:
+    item = passages("", "The port of the staging database is 5433.")
+    assert covered(weighed(phrase.format("the port of the staging database")), item) == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("phrase", [*CHINESE, *ENGLISH])
+def test_asking_for_an_answer_is_no_answer(phrase: str) -> None:
+    asked = "月季什么时候修剪" if phrase in CHINESE else "when to prune old roses"
+    item = passages("", "小王请我帮他查一下，请告诉我，谢谢。 Please let me know, could you help me, thanks.")
+    assert covered(weighed(phrase.format(asked)), item) < MOST_FLOOR
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        *("请求超时怎么设置", "请假流程是什么", "请客的地方在哪", "请帖发给谁", "麻烦的客户是哪位", "能源部的电话"),
+        *("告诉我的人是谁", "帮我搬家的人是谁", "帮我找到的房子在哪", "给我妈买的礼物", "跟我说的话", "跟我说话的同事"),
+        *("介绍信怎么开", "说明书在哪", "看下雨的预报", "查看日志", "查找重复的文件", "你知道的人有哪些"),
+        "谢谢你这首歌",
+        *("可以带狗吗", "你好世界怎么写", "想念的人", "会不会下雨", "服务器好吗", "还清楚账单的日期"),
+        *("hello world in rust", "helpful commands", "pleased customers", "tell a joke", "needs of the customer"),
+        *("thank you letter", "sorry page of the site", "show menu", "wonder woman", "Do you like tea?"),
+    ],
+)
+def test_words_of_the_subject_are_no_phrase_that_asks(message: str) -> None:
+    assert what_is_asked(message) == message
+
+
+@pytest.mark.parametrize(
+    "message", ["请问", "帮我查一下", "你知道吗？", "谢谢！", "Please.", "Could you tell me?", "Tell me why"]
+)
+def test_a_message_that_only_asks_is_read_as_it_is(message: str) -> None:
+    assert covered(weighed(message), passages("", message)) == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("run", ["!", "请", "谢谢!", "please ", "hi, ", "帮我", "，"])
+def test_a_long_run_of_such_phrases_is_looked_at_at_its_ends_alone(run: str) -> None:
+    what_is_asked(run * 50_000)
