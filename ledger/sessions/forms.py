@@ -5,7 +5,7 @@ Every shortened text ends in a mark with the id by which `expand` gives the word
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -21,6 +21,9 @@ EACH = 4
 LINE = 160
 """Characters of a tool's output that stay at level 1."""
 _LONGEST_ID = 64
+_PARTS = ("image_url", "input_audio", "file", "source")
+"""Fields of an API's part that say what it is, as an object or as the address alone."""
+_KINDS = {"image_url": "image", "input_image": "image", "input_audio": "audio", "input_file": "file"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,10 +111,29 @@ def mark(message: Message, left_out: int) -> str:
 
 
 def described(attachment: JsonObject) -> str:
-    """An attachment in words."""
-    kind = attachment.get("type") or attachment.get("mime_type") or attachment.get("content_type") or "attachment"
-    name = attachment.get("name") or attachment.get("filename") or attachment.get("title") or attachment.get("url")
-    size = f", {attachment['size']:,} bytes" if isinstance(attachment.get("size"), int) else ""
-    about = attachment.get("description") or attachment.get("alt")
-    words = f"[{str(kind)[:80]}{f' {str(name)[:200]}' if isinstance(name, str) else ''}{size}"
+    """An attachment in words, in whichever form it came: one of its own, or that of a model's API."""
+    stated = _flat(attachment)
+    kind = stated.get("type") or stated.get("mime_type") or stated.get("content_type") or "attachment"
+    names = ("name", "filename", "title", "url", "file_id", "media_type", "format")
+    name = next((value for each in names if isinstance(value := stated.get(each), str) and value), None)
+    size = f", {stated['size']:,} bytes" if isinstance(stated.get("size"), int) else ""
+    about = stated.get("description") or stated.get("alt")
+    words = f"[{_KINDS.get(str(kind), str(kind))[:80]}{f' {name[:200]}' if name else ''}{size}"
     return words + (f": {about[:400]}]" if isinstance(about, str) else "]")
+
+
+def _flat(attachment: JsonObject) -> JsonObject:
+    """What an attachment states, with what stands one level deeper in an API's part; bytes in a URL are their kind."""
+    flat: JsonObject = {}
+    for name in _PARTS:
+        inner = attachment.get(name)
+        if isinstance(inner, str):
+            flat["url"] = inner
+        elif isinstance(inner, Mapping):
+            flat |= {key: value for key, value in inner.items() if key != "type"}
+    flat |= attachment
+    for name in ("url", "file_data"):
+        if isinstance(url := flat.get(name), str) and url.startswith("data:"):
+            del flat[name]
+            flat.setdefault("media_type", url[len("data:") : 100].partition(",")[0].partition(";")[0])
+    return flat

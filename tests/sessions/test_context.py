@@ -154,6 +154,38 @@ def test_level_1_makes_tool_outputs_a_line_describes_attachments_and_drops_repea
     assert cut.left_out == [{"by": "level 1", "messages": 1, "first": 1, "last": 1}]
 
 
+_BYTES = "iVBORw0KGgo" * 400
+
+
+@pytest.mark.parametrize(
+    ("attachment", "words"),
+    [
+        (
+            {"type": "image_url", "image_url": {"url": "https://e.example/登录页.png"}},
+            "image https://e.example/登录页.png",
+        ),
+        ({"type": "image_url", "image_url": {"url": f"data:image/png;base64,{_BYTES}"}}, "image image/png"),
+        ({"type": "image", "name": "画.png", "url": f"data:image/png;base64,{_BYTES}"}, "image 画.png"),
+        ({"type": "input_image", "image_url": "file:quay.png", "data": _BYTES}, "image file:quay.png"),
+        ({"type": "input_audio", "input_audio": {"data": _BYTES, "format": "wav"}}, "audio wav"),
+        ({"type": "file", "file": {"filename": "合同.pdf", "file_data": _BYTES}}, "file 合同.pdf"),
+        ({"type": "input_file", "filename": "合同.pdf", "file_data": _BYTES}, "file 合同.pdf"),
+        (
+            {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": _BYTES}},
+            "image image/png",
+        ),
+        (
+            {"type": "document", "title": "合同", "source": {"type": "url", "url": "https://e.example/a.pdf"}},
+            "document 合同",
+        ),
+    ],
+)
+def test_level_1_says_in_words_what_an_attachment_of_any_form_is(attachment: dict[str, Any], words: str) -> None:
+    said = [message(1, "user", "看", attachments=[{**attachment, "detail": "x" * 4_000}]), message(2, "user", "thanks")]
+    first, _ = context_of(conversation(said), 1_500, estimate, SETTINGS).messages
+    assert first["content"] == f"看\n[{words}]"
+
+
 def test_what_a_tool_has_just_answered_stays_whole_while_it_has_room() -> None:
     said = [
         message(1, "user", "look"),
