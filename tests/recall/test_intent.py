@@ -62,6 +62,12 @@ TABLE: tuple[tuple[Intent, str], ...] = (
     ),
     *(("follow_up", text) for text in ("为什么？", "再详细一点", "具体说说", "我们之前的方案", "昨天说的那件事")),
     *(("follow_up", text) for text in ("那预算是多少呢？", "那預算是多少呢", "那接口怎么测呢")),
+    *(
+        ("follow_up", text)
+        for text in ("那 staging database password 呢？", "那PostgreSQL的超时呢", "Elasticsearch的呢")
+    ),
+    *(("follow_up", text) for text in ("那Next.js和Tailwind怎么配合呢", "TypeScript编译选项呢？", "好的，超时呢？")),
+    *(("new_task", text) for text in ("Elasticsearch在哪里呢", "PostgreSQL的超时设为多少呢？")),
     *(("new_task", text) for text in ("那里的餐厅叫什么呢", "那位同事是谁呢")),
     *(("follow_up", text) for text in ("我們剛才說到哪裡", "繼續說", "之前提到的书叫什么")),
     *(("new_task", text) for text in ("部署之前要做什么", "为什么天空是蓝色的", "前面板的尺寸")),

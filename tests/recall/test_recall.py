@@ -142,6 +142,25 @@ def test_a_follow_up_reads_the_older_words_of_its_session(ann: LedgerClient) -> 
     assert "staging database password rotates" in answer["text"]
 
 
+def test_the_words_of_a_session_compare_with_what_is_known_by_how_much_of_the_message_they_have(
+    ann: LedgerClient,
+) -> None:
+    """The relevance of items is relative to the best of them, and the match of a message is not."""
+    for place in ("the shop", "the harbour", "the archive", "the office", "the depot", "the museum"):
+        ann.save(f"database of {place}", f"The database of {place} is backed up at night.", ["definition"])
+    session = ann.session("talk-3")
+    said = [{"id": "m0", "role": "user", "content": "The staging database password rotates every ninety days."}]
+    said += [{"id": f"m{n}", "role": "user", "content": f"Small talk number {n}."} for n in range(1, 80)]
+    session.append(said)
+    for asked in ("And what about the staging database password?", "那 staging database password 呢？"):
+        answer = ann.recall(asked, session="talk-3", min_match=0.05)
+        first, second, *_ = answer["results"]
+        assert (first["layer"], first["id"], second["layer"]) == ("working", "m0", "plain")
+        assert first["match"] > second["match"]
+    known = ann.recall("And the database of the museum, backed up at night?", session="talk-3", min_match=0.05)
+    assert known["results"][0]["task"] == "database of the museum"
+
+
 def test_layers_are_read_alone_where_they_are_named(ann: LedgerClient) -> None:
     ann.remember("The cache of the shop is cleared by the deploy job.", "semantic")
     ann.remember(None, "procedural", name="clear the cache of the shop", steps=["stop", "flush", "start"])

@@ -31,9 +31,17 @@ class InSession:
     session_id: str | None = None
     ids: frozenset[str] = frozenset()
     words: str = ""
-    older: list[JsonObject] = field(default_factory=list)
+    older: list[tuple[float, Message]] = field(default_factory=list)
+    """Older messages that answer, each behind its match, the best one first."""
     left_out: int = 0
     """How many items were left out, as the context holds them."""
+
+    def working(self, least: float, unit: float) -> list[JsonObject]:
+        """The older messages that match at least so much, as results of the layer `working`.
+
+        `unit` is the relevance that a match of 1 has in the answer, where that of items is relative to their best.
+        """
+        return [_result(match, message, match * unit) for match, message in self.older if match >= least]
 
     def holds(self, item: JsonObject) -> bool:
         """Whether the context holds an item: the messages that it came from, or its very words."""
@@ -75,16 +83,18 @@ async def of_session(desk: Desk, caller: Caller, session_id: str, message: str) 
     )
 
 
-def _answering(messages: Sequence[Message], message: str) -> list[JsonObject]:
-    """The older messages that match best, as results of the layer `working`."""
+def _answering(messages: Sequence[Message], message: str) -> list[tuple[float, Message]]:
+    """The older messages that match best, with their match."""
     read = passages_of((each.role, each.content) for each in messages)
     matched = zip(covered_by_each(weighed(message), read), messages, strict=True)
     best = sorted(matched, key=lambda pair: (-pair[0], -pair[1].number))[:MOST_OLDER]
-    return [_result(match, each) for match, each in best if match > 0]
+    return [(match, each) for match, each in best if match > 0]
 
 
-def _result(match: float, message: Message) -> JsonObject:
-    why = factors(relevance=match, freshness=1.0, layer="working", intent=MAIN, confidence=0.5, quality=USUAL_QUALITY)
+def _result(match: float, message: Message, relevance: float) -> JsonObject:
+    why = factors(
+        relevance=relevance, freshness=1.0, layer="working", intent=MAIN, confidence=0.5, quality=USUAL_QUALITY
+    )
     return {
         "id": message.id,
         "layer": "working",
@@ -94,7 +104,7 @@ def _result(match: float, message: Message) -> JsonObject:
         "content": message.content,
         "updated_at": rfc3339(message.at_us),
         "match": round(match, 4),
-        "relevance": round(match, 6),
+        "relevance": round(relevance, 6),
         "why": why.shown(),
     }
 

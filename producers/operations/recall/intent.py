@@ -44,6 +44,12 @@ def _words(english: str, chinese: str) -> re.Pattern[str]:
     return re.compile(rf"{_BEGINS}(?:{english}){_ENDS}|{chinese}", re.IGNORECASE)
 
 
+# Of a short question in Chinese: a whole word in other letters, such as `PostgreSQL`, counts as a character.
+_WORD = r"[0-9A-Za-z_+/-]+(?:\.[0-9A-Za-z_+/-]+)*"
+_ANY = rf"(?>{_WORD}|[^0-9A-Za-z_+/-])"
+_OF_ONE_PART = rf"(?>{_WORD}|[^，。！？,.!?0-9A-Za-z_+/-])"
+
+
 _RULES: tuple[tuple[Intent, re.Pattern[str]], ...] = (
     (
         "cross_agent",
@@ -86,8 +92,8 @@ _RULES: tuple[tuple[Intent, re.Pattern[str]], ...] = (
             r"you (?:said|mentioned)|we (?:talked|spoke|discussed)|where were we|continue|"
             rf"go on){_ENDS}"
             r"|^\W*那(?:么)?(?:它|她|他|这|呢|怎么|为什么|如果|要是|第)|第[一二两三四五六七八九十]个呢|后者|前者"
-            r"|^\W*那(?![种个些里位边儿])[^，。！？,.!?]{1,12}呢\W*$"
-            r"|^(?!.*(?:哪|什么|怎|谁|几|多少)).{1,8}呢\W*$"
+            rf"|^\W*那(?![种个些里位边儿]){_OF_ONE_PART}{{1,12}}?呢\W*$"
+            rf"|^(?!.*(?:哪|什么|怎|谁|几|多少)){_ANY}{{1,8}}?呢\W*$"
             r"|^\W*为(?:什么|啥|何)[呢啊]?\W*$|(?:展开|具体|详细)[讲说]"
             # behind what happens, 之前 says before that, and goes on with nothing
             r"|(?<![\u4e00-\u9fff])之前(?!端)|(?<=[们我你您咱他她])之前|前面[说提讲聊那的]|[昨前]天[说提讲聊]"

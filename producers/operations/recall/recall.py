@@ -68,7 +68,9 @@ async def recall(
     now = await moment_of(desk, as_of, then)
     left = [item for item in found["results"] if not session.holds(item)]
     ranked = [_ranked(item, intent, target, now, message=asked.message, person=caller.person()) for item in left]
-    ranked += _working(session, asked, intent, floor if asked.min_match is None else asked.min_match)
+    if _reads_session(asked, intent):
+        least = floor if asked.min_match is None else asked.min_match
+        ranked += session.working(least, _unit(found["results"], floor))
     ranked.sort(key=lambda item: -float(item["why"]["score"]))
     results = (await _reranked(desk, asked.message, said_once(ranked), floor, freshness))[: asked.top_k]
     if as_of is None:
@@ -159,10 +161,16 @@ def _is_of(item: JsonObject, agent: str) -> bool:
     return agent in (item["source"].get("agent_id"), str(item["owner"]).removeprefix("agent:"))
 
 
-def _working(session: InSession, asked: RecallRequest, intent: Intent, least: float) -> list[JsonObject]:
-    """The older words of the session that answer a follow-up, or are asked for as a layer."""
-    wanted = intent == "follow_up" if asked.layers is None else "working" in asked.layers
-    return [item for item in session.older if item["match"] >= least] if wanted else []
+def _reads_session(asked: RecallRequest, intent: Intent) -> bool:
+    """Whether the older words of the session are read: they answer a follow-up, or are asked for as a layer."""
+    return intent == "follow_up" if asked.layers is None else "working" in asked.layers
+
+
+def _unit(items: Sequence[JsonObject], floor: float) -> float:
+    """The relevance that a match of 1 has among these items, so that words of the session compare with them."""
+    if not items:
+        return 1.0
+    return float(max(item["relevance"] for item in items) / max(floor, *(item["match"] for item in items)))
 
 
 async def _reranked(
