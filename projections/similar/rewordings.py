@@ -23,6 +23,23 @@ thousand million
 SHARP_WORDS = frozenset(_SHARP_WORDS.split())
 SHARP_CHARACTERS = frozenset("不没无非未勿别莫禁否仅只全每必总最至除二三四五六七八九十百千万亿两零半单双前后上下左右先")
 
+# Words by which a statement says the opposite, or that it holds seldom, nearly or no more. Beside a synonym they are
+# words as any; on one side alone they change the meaning.
+_TURNING_WORDS = """
+stop avoid refuse reject deny forbid prohibit prevent ban cancel postpone suspend abandon quit cease discontinue
+deprecate obsolete formerly previously rarely seldom hardly barely scarcely almost nearly sometimes occasionally
+"""
+_TURNING_CHINESE = (
+    "停止|停用|暂停|拒绝|避免|防止|取消|放弃|废弃|弃用|作废|撤销|推迟|延期"
+    "|很难|难以|很少|极少|偶尔|有时|几乎|差点|险些|曾|被"
+)
+_FIRSTS = "周[一二三四五六日末]|[第初]一|一(?:号|日|月|点|时|年|期|级|楼|次)"
+"""Days of the week, and ones that are a number: 一 is part of many words."""
+SHARP_CHINESE = re.compile(f"{_TURNING_CHINESE}|{_FIRSTS}")
+"""Chinese words that must not differ, beside SHARP_CHARACTERS; looked for where synonyms are one word."""
+_WEEKDAY = re.compile("(?:星期|礼拜|周)([一二三四五六日天末])")
+_USED_TO = re.compile(r"\b(I|we|you|he|she|they|it) used to(?= [a-z])", re.IGNORECASE)
+
 # Function words and courtesies: they carry no fact of their own.
 _LIGHT_WORDS = """
 a an and are as at be been being by can could for from has have in into is it its may might of on or our so
@@ -149,6 +166,17 @@ def meaning(word: str) -> str:
     """What a lower-case English word counts as: its stem, or the stem that stands for its synonyms."""
     own = stem(word)
     return _classes().get(own, own)
+
+
+@cache
+def turning() -> frozenset[str]:
+    """The meanings of TURNING_WORDS."""
+    return frozenset(map(meaning, _TURNING_WORDS.split()))
+
+
+def one_wording(text: str) -> str:
+    """A text with one word for the days of the week, and for what somebody used to do."""
+    return _USED_TO.sub(r"\1 formerly", _WEEKDAY.sub(lambda day: f"周{day[1].replace('天', '日')}", text))
 
 
 def without_courtesies(text: str) -> str:

@@ -18,6 +18,7 @@ from projections.similar.rewordings import (
     SHARP_CHARACTERS,
     SHARP_WORDS,
     meaning,
+    turning,
 )
 from projections.similar.statements import Statement
 
@@ -41,6 +42,8 @@ def similarity(one: Statement, other: Statement, used_by: Mapping[str, int]) -> 
         left, right = _without_rewordings(left, right, used_by)
     if left and right:
         return None  # each has words that the other lacks: an exchange, such as of one name for another
+    if any(word in turning() or meaning(word) in turning() for word in (*left, *right)):
+        return None
     odd_characters = _odd_characters(one.characters, other.characters)
     if odd_characters is None:
         return None

@@ -13,7 +13,15 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from projections.similar.exchanged import clauses
-from projections.similar.rewordings import LIGHT_WORDS, SHARP_WORDS, meaning, plain_chinese, without_courtesies
+from projections.similar.rewordings import (
+    LIGHT_WORDS,
+    SHARP_CHINESE,
+    SHARP_WORDS,
+    meaning,
+    one_wording,
+    plain_chinese,
+    without_courtesies,
+)
 from projections.vectors.tokens import CJK, one_form
 
 _PIECE = re.compile(
@@ -66,7 +74,7 @@ class _Token:
 
 def statement(text: str) -> Statement:
     """Tokenise a text. Deterministic."""
-    plain = _CONTRACTIONS.sub(" not", one_form(text).replace("’", "'"))
+    plain = _CONTRACTIONS.sub(" not", one_wording(one_form(text).replace("’", "'")))
     label, span = _label(plain)
     reading = _Reading()
     for sentence in _sentences(plain, span):
@@ -122,6 +130,9 @@ class _Reading:
         """Returns the characters that bear the meaning."""
         self.characters.update(without_courtesies(run))
         plain = plain_chinese(run)
+        sharp = SHARP_CHINESE.findall(plain)
+        self.words.update(sharp)
+        self.sharp.update(sharp)
         self.features.update(plain[at : at + 2] for at in range(max(1, len(plain) - 1)))
         return plain
 

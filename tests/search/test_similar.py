@@ -37,6 +37,10 @@ SAME = [
     ("王小明和王小红负责支付模块", "王小红和王小明负责支付模块"),
     ("支持登录、注册、退出三种操作", "支持退出、注册、登录三种操作"),
     ("先看监控，再看日志，最后重启服务", "最后重启服务，先看监控，再看日志"),
+    ("星期天下午三点清理服务器日志", "周日下午三点清理服务器日志"),
+    ("停止容器之后清理卷和网络", "终止容器之后清理卷和网络"),
+    ("Stop the container before the volume is mounted", "Halt the container before the volume is mounted"),
+    ("The tool is used to archive the old logs", "This tool is used to archive old logs"),
 ]
 DIFFERENT = [
     ("Overwrite the remote branch: git push --force", "Overwrite the remote branch: git push --force-with-lease"),
@@ -71,6 +75,25 @@ DIFFERENT = [
     ("客户端调用服务端的接口", "服务端调用客户端的接口"),
     ("发布之前必须跑完所有测试", "发布之前可以跑完所有测试"),
     ("代码评审至少需要两个人同意", "代码评审需要两个人同意"),
+    ("小明打了小红", "小明被小红打了"),
+    *(
+        (f"{turns}使用旧版本的支付接口处理订单", "使用旧版本的支付接口处理订单")
+        for turns in ("停止", "避免", "拒绝", "取消")
+    ),
+    *((f"这个功能{turns}在本季度内完成开发", "这个功能在本季度内完成开发") for turns in ("很难", "几乎", "有时")),
+    ("我曾经在上海浦东张江高科技园区工作", "我在上海浦东张江高科技园区工作"),
+    *((f"每周{day}下午三点清理服务器日志", "每周下午三点清理服务器日志") for day in "一日末"),
+    ("每月一号早上自动生成财务报表", "每月早上自动生成财务报表"),
+    *(
+        (f"{turns} old payment API for orders of the shop", "Use the old payment API for orders of the shop")
+        for turns in ("Stop using the", "Avoid using the", "Refuse to use the", "We rarely use the", "Cease to use the")
+    ),
+    ("The weekly meeting on Thursday is at ten", "The weekly meeting on Thursday at ten is cancelled"),
+    ("The nightly export of the orders failed", "The nightly export of the orders almost failed"),
+    *(
+        (f"I {before} for the harbour authority in Rotterdam", "I work for the harbour authority in Rotterdam")
+        for before in ("used to work", "formerly worked")
+    ),
 ]
 
 
