@@ -34,6 +34,7 @@ from projections.fold_kit.erased import NOTHING, places_of, within
 from projections.similar.ask import standings
 from projections.similar.tombstones import SaidAgain, Stated, said_again
 from projections.views.processes.ask import Process
+from projections.views.times import rfc3339
 
 _ATTEMPTS = 6
 """Tries to keep what was found while others write to what it revises."""
@@ -74,7 +75,7 @@ class Extracting:
             raise NotOwner(f"{state.process.owner} may not have knowledge found for {requested['owner']}")
         name = self._work.model.named("extract", requested.get("model"))
         said = await self._said(state.process)
-        find_prompt = extraction_prompt(material(requested, said.messages))
+        find_prompt = extraction_prompt(material(requested, said.messages, rfc3339(state.process.requested_us)))
         call = f"{request.id}:extract"
         await self._work.call_begins(state, ExtractionStarted(call=call, model=name))
         answer: Answer[Findings] = await self._work.ask(

@@ -63,10 +63,10 @@ class Judgement(Structured):
     verdicts: list[Verdict]
 
 
-def material(requested: JsonObject, messages: Sequence[JsonObject]) -> str:
-    """The prompt text with the messages to find knowledge in."""
+def material(requested: JsonObject, messages: Sequence[JsonObject], asked_at: str) -> str:
+    """The prompt text with the messages to find knowledge in; `asked_at` is when those were said that tell no time."""
     parts = [
-        _item(message) + element("message", message.get("content") or "", "item", **_who(message))
+        _item(message) + element("message", message.get("content") or "", "item", **_who(message, asked_at))
         for message in messages
     ]
     about = "" if requested["owner"].startswith("user:") else "\nNobody's profile is kept here: use another type.\n"
@@ -75,10 +75,11 @@ def material(requested: JsonObject, messages: Sequence[JsonObject]) -> str:
     return f"These messages are a {requested['kind']}.{about}\n\n" + "\n".join(parts)
 
 
-def _who(message: JsonObject) -> dict[str, str]:
-    """Who says a message: its id and role, and a name where it tells more than the role."""
+def _who(message: JsonObject, asked_at: str) -> dict[str, str]:
+    """Who says a message and when: its id and role, a name where it tells more than the role, and its time."""
     name = {"name": message["name"]} if message.get("name") else {}
-    return {"id": message.get("id", ""), "role": message.get("role", "user"), **name}
+    at = message.get("created_at") or asked_at
+    return {"id": message.get("id", ""), "role": message.get("role", "user"), **name, "time": at}
 
 
 def _item(message: JsonObject) -> str:

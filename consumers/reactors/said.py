@@ -16,6 +16,7 @@ from ledger.sessions.words import Message
 from projections.views.feedback import ask as feedback
 from projections.views.knowledge import ask as knowledge
 from projections.views.processes.ask import Process
+from projections.views.times import rfc3339
 
 MOST_CHARACTERS, OF_A_PROMPT = 8_000, 120_000
 """Of one message in a prompt, and of all together."""
@@ -55,7 +56,10 @@ async def words_of(work: Work, process: Process, messages: Sequence[JsonObject])
             said.append(each)
         elif (message := there.get(str(each.get("id")))) is not None:
             by = {"name": message.said["name"]} if "name" in message.said else {}
-            said.append({"id": message.id, "role": message.role, **by, "content": message.content[:most]})
+            at = str(message.said.get("created_at") or rfc3339(message.at_us))
+            said.append(
+                {"id": message.id, "role": message.role, **by, "created_at": at, "content": message.content[:most]}
+            )
     return Said(said, {each.id: each.trace_id for each in there.values() if each.trace_id is not None})
 
 

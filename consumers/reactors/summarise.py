@@ -33,6 +33,7 @@ from ledger.sessions.store import SessionStore
 from ledger.sessions.subjects import SessionKey
 from ledger.sessions.summaries import Summary, summary_id
 from ledger.sessions.words import Message
+from projections.views.times import rfc3339
 
 MOST_TEXT, MOST_ENTRY, MOST_ENTRIES = 600, 300, 40
 """Characters of each part of a summary, and of an entry of a list; entries of a list."""
@@ -176,7 +177,9 @@ def _of_messages(messages: Sequence[Message]) -> str:
         content = message.content[: min(most, OF_A_RESULT) if message.role == "tool" else most]
         calls = [str(call)[:OF_A_RESULT] for call in (message.said.get("tool_calls") or ())[:MOST_CALLS]]
         by = f"{message.role} {message.said.get('name', '')}".strip()
-        parts.append(element("said", "\n".join([content, *calls]), by=by))
+        at = str(message.said.get("created_at") or rfc3339(message.at_us))
+        parts.append(element("said", "
+".join([content, *calls]), by=by, time=at))
     return "\n".join(parts)
 
 

@@ -17,18 +17,22 @@ from kledger.requests.said import in_our_form
 
 class MessageBody(Asked):
     """One message of a conversation; without an id it gets one of the extraction. `name` is who says it, where several
-    have the same role. A content may be null, or a list of parts that are words, and further fields null or empty.
-    Knowledge is found in words: `tool_calls` and `tool_call_id` are read over, and so is a message without words.
+    have the same role; `created_at` is when it was said, if not now, and what "tomorrow" in it goes by. A content may
+    be null, or a list of parts that are words, and further fields null or empty. Knowledge is found in words:
+    `tool_calls` and `tool_call_id` are read over, and so is a message without words.
     """
 
     id: NewId | None = None
     role: Annotated[str, Field(min_length=1, max_length=64)] = "user"
     name: Short | None = None
     content: str = ""
+    created_at: Short | None = None
     tool_calls: Annotated[ToolCalls | None, Field(exclude=True)] = None
     tool_call_id: Annotated[Short | None, Field(exclude=True)] = None
 
-    _in_our_form = model_validator(mode="before")(in_our_form("id", "role", "name", "tool_calls", "tool_call_id"))
+    _in_our_form = model_validator(mode="before")(
+        in_our_form("id", "role", "name", "created_at", "tool_calls", "tool_call_id")
+    )
 
 
 class ExtractRequest(Asked):

@@ -100,6 +100,22 @@ def test_messages_in_the_form_of_models_apis_are_taken_and_those_without_words_a
         scribe.extract(messages=[spoken[1], spoken[3]], kind="conversation")
 
 
+def test_a_model_is_told_when_a_message_was_said_so_that_tomorrow_becomes_a_date(
+    ledger: LedgerClient, chat: ChatEndpoint
+) -> None:
+    finds(chat, "gorgon", finding("狮鹫 gorgon 在2026年3月6日搬家。", "m1"))
+    judges(chat, "gorgon")
+    spoken = [
+        {"id": "m1", "role": "user", "content": "gorgon 明天搬家。", "created_at": "2026-03-05T12:00:00+08:00"},
+        {"id": "m2", "role": "user", "content": "gorgon 上周三到的。"},
+    ]
+    done = ledger.acting_as(agent="scribe-of-days").extract(messages=spoken, kind="conversation")
+    (asked,) = [each.text for each in chat.asked if "gorgon 明天搬家" in each.text]
+    assert '<message id="m1" role="user" time="2026-03-05T12:00:00+08:00">' in asked
+    assert f'<message id="m2" role="user" time="{done["requested_at"]}">' in asked
+    assert "按消息的 `time` 写成日期" in asked
+
+
 def test_what_is_known_is_confirmed_what_contradicts_it_is_a_conflict_and_the_rest_is_new(
     ledger: LedgerClient, chat: ChatEndpoint
 ) -> None:
@@ -169,6 +185,7 @@ def test_the_model_is_told_who_speaks_where_several_have_one_role(ledger: Ledger
     named = {"role": "user", "name": 'Ken "K"', "content": said, "refusal": None}
     scribe.extract(messages=[named, {"role": "user", "content": "So do I."}])
     (told,) = [call.text for call in chat.asked if "phoenix-quay" in call.text]
+    told = re.sub(' time="[^"]*"', "", told)
     assert 'role="user" name="Ken \\"K\\"">\nI feed\nthe phoenix-quay.\n' in told
     assert 'role="user">\nSo do I.\n' in told
     with pytest.raises(InvalidPayload, match="of the type 'image_url'"):  # a picture says no word to extract

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -64,6 +65,7 @@ def test_closing_offers_what_was_said_since_to_extraction_and_the_log_has_no_wor
     (prompt,) = [asked.text for asked in endpoint.chat.asked if "<message id=" in asked.text]
     assert "the secretword 2" in prompt
     assert "answer 1" in prompt
+    assert re.search(r'<message id="m-1" role="user" time="20\d\d-[0-9T:.-]+Z">', prompt)
     events = op.sql("SELECT count(*) FROM events WHERE data::VARCHAR LIKE '%secretword%'")["rows"]
     assert events == [[0]]
     (item,) = op.acting_as(user="mei").list()["results"]

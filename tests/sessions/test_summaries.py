@@ -291,7 +291,11 @@ def test_what_is_older_than_the_window_is_summed_up_too_the_newest_first_and_not
     assert long[3:] == [(first, first + 9) for first in range(9_931, 9_950 - MOST_BEHIND, -10)]
 
 
-def test_a_model_that_sums_up_is_told_who_speaks_where_several_have_one_role() -> None:
-    said = [{"role": "user", "name": 'Ken "K"', "content": "I feed it."}, {"role": "user", "content": "So do I."}]
+def test_a_model_that_sums_up_is_told_who_speaks_where_several_have_one_role_and_when() -> None:
+    said: list[dict[str, Any]] = [
+        {"role": "user", "name": 'Ken "K"', "content": "I feed it tomorrow."},
+        {"role": "user", "content": "下个月五号也喂。", "created_at": "2026-03-05T23:30:00+08:00"},
+    ]
     told = _of_messages([Message(f"m{number}", number, 0, each) for number, each in enumerate(said, 1)])
-    assert told == '<said by="user Ken \\"K\\"">\nI feed it.\n</said>\n<said by="user">\nSo do I.\n</said>'
+    first, second = '"user Ken \\"K\\"" time="1970-01-01T00:00:00.000000Z"', '"user" time="2026-03-05T23:30:00+08:00"'
+    assert told == f"<said by={first}>\nI feed it tomorrow.\n</said>\n<said by={second}>\n下个月五号也喂。\n</said>"
