@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from kledger.contract.recall import Intent
@@ -69,6 +71,54 @@ TABLE: tuple[tuple[Intent, str], ...] = (
     *(("follow_up", text) for text in ("那Next.js和Tailwind怎么配合呢", "TypeScript编译选项呢？", "好的，超时呢？")),
     *(("new_task", text) for text in ("Elasticsearch在哪里呢", "PostgreSQL的超时设为多少呢？")),
     *(("new_task", text) for text in ("那里的餐厅叫什么呢", "那位同事是谁呢")),
+    *(
+        ("bug_fix", text)
+        for text in (
+            *("登录不了", "收不到验证码", "打印机打不出来", "连不上服务器", "无法连接数据库", "接口返回500怎么回事"),
+            *("页面加载很慢", "为什么这么慢", "生产环境内存泄漏了", "文件打开是乱码", "数据对不上", "上传不成功"),
+            *("按钮没有反应", "服务器又崩了", "为什么会超时？", "它卡了", "編譯報了一堆警告", "图片显示不出来"),
+            *("Memory leak in the worker", "It keeps timing out", "Why is the build so slow?", "502 Bad Gateway"),
+            *("cannot connect to the database", "NullPointerException at line 5", "I can't open the file"),
+        )
+    ),
+    *(
+        ("preference", text)
+        for text in (
+            *(
+                "我对什么过敏",
+                "我喝什么咖啡",
+                "我受不了什么",
+                "我常用的编辑器是哪个",
+                "以后都用中文回答我",
+                "別用表格回答我",
+            ),
+            *("What do I usually order?", "What am I allergic to?"),
+        )
+    ),
+    *(
+        ("follow_up", text)
+        for text in (
+            *("什么意思？", "举个例子", "详细一点", "再多说一点", "换一种说法", "为什么这么说", "你说的那点是什么"),
+            *("按你说的改", "不对，应该是第三个", "不是这个意思", "还有吗？", "这个怎么理解", "上一个问题的答案"),
+            *("嗯，那价格是多少呢", "同样的方法可以用在测试环境吗", "Can you elaborate?", "Tell me more", "How so?"),
+            *("What do you mean?", "Give me an example", "more details please", "OK, next step"),
+        )
+    ),
+    *(
+        ("cross_agent", text)
+        for text in (
+            *("前端那边怎么说", "其他同事的agent有没有做过", "和数据分析 agent 协作", "团队里谁做过支付"),
+            *("交给运维代理", "What did the QA tester agent report?"),
+        )
+    ),
+    *(
+        ("new_task", text)
+        for text in (
+            *("错误处理的最佳实践是什么", "Best practice of error handling", "不到五点的会议有哪些", "我不了解 Kafka"),
+            *("今天不上班的人有谁", "配置代理服务器", "爬虫的代理池怎么建", "少不了的材料有哪些", "你好，介绍一下项目"),
+            *("明天的会议几点", "张伟的电话是多少", "慢跑的路线", "Slow cooker recipes", "Play a song"),
+        )
+    ),
     *(("follow_up", text) for text in ("我們剛才說到哪裡", "繼續說", "之前提到的书叫什么")),
     *(("new_task", text) for text in ("部署之前要做什么", "为什么天空是蓝色的", "前面板的尺寸")),
     *(("cross_agent", text) for text in ("團隊裡其他人怎麼說", "請審查智能體看看")),
@@ -101,3 +151,10 @@ def test_every_intent_reads_the_layers_of_the_source() -> None:
         "cross_agent": ("shared", "procedural"),
     }
     assert set(READS) == set(INTENTS)
+
+
+@pytest.mark.parametrize("run", ["a", "不", "那", "用", "报了", "can not ", "嗯，", "what did the ", "a,", "Next.js"])
+def test_a_long_message_takes_time_as_its_length_and_not_as_the_square_of_it(run: str) -> None:
+    began = time.process_time()
+    intent_of(run * (40_000 // len(run)))
+    assert time.process_time() - began < 2
