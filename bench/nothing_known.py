@@ -40,6 +40,17 @@ _POLITELY: Mapping[str, Sequence[str]] = {
         *("我想知道{}", "可以跟我讲讲{}吗", "请你告诉我一下{}好吗"),
     ),
 }
+_AMONG_OTHERS: Mapping[str, Sequence[str]] = {
+    "en": (
+        "I had a long day at work and finally got home. {}?",
+        "We are preparing the talk for tomorrow and my boss is in a hurry. By the way, {}?",
+        "{}? I could not figure it out, and nobody in the office had an answer yesterday.",
+    ),
+    "zh": (
+        *("今天天气不错，我刚吃完早饭。{}？", "我正在准备明天的汇报，领导催得很急。对了，{}？"),
+        "{}？我一直没想明白，昨天跟同事讨论了半天也没有结果。",
+    ),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,17 +102,18 @@ def measure(data: Path, rows_of: Sequence[Row] = ROWS, embedder: Embedding | Non
             shuffled = Random(1).sample(strangers, min(len(strangers), len(real)))
             others = [*unanswered, *shuffled]
             measured[row.name] = _in_one_store(items, real, others, embedder)
-            asked, not_known = (politely(each, row.lang) for each in (real, others))
-            measured[f"{row.name}, politely"] = _in_one_store(items, asked, not_known, embedder)
+            for name, phrases in (("politely", _POLITELY), ("among others", _AMONG_OTHERS)):
+                asked, not_known = (within(each, phrases[row.lang]) for each in (real, others))
+                measured[f"{row.name}, {name}"] = _in_one_store(items, asked, not_known, embedder)
             for size in SMALL:
                 measured[f"{row.name}, {size} items"] = _in_small_stores(items, real, others, size, embedder)
     return measured
 
 
-def politely(queries: Sequence[Query], lang: str) -> list[Query]:
-    """The queries in phrases that ask for an answer, each phrase in its turn."""
-    phrases = itertools.cycle(_POLITELY[lang])
-    return [replace(query, text=next(phrases).format(query.text)) for query in queries]
+def within(queries: Sequence[Query], phrases: Sequence[str]) -> list[Query]:
+    """The queries within phrases and sentences, each of these in its turn."""
+    each_in_turn = itertools.cycle(phrases)
+    return [replace(query, text=next(each_in_turn).format(query.text.rstrip(".?。？"))) for query in queries]
 
 
 def kept_at(half: Measured) -> float:

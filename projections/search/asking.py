@@ -1,8 +1,8 @@
-"""What a message asks, without the phrases that only ask for an answer: 请问, 能不能告诉我, "could you please tell me".
+"""What a message asks: its questions, without the phrases that only ask for an answer.
 
-They stand around a question and say nothing of its subject, as single words that ask do
-(`POINTING_WORDS` of projections/vectors/tokens.py). One is left out where it is whole and at an end of the message:
-请求 has no 请问 in it, 告诉我的人 is somebody, and "hello world" is no greeting.
+请问, 能不能告诉我 and "could you please tell me" stand around a question and say nothing of its subject, as words that
+ask do (`POINTING_WORDS` of projections/vectors/tokens.py). One is left out where it is whole and at an end of the
+message: 请求 has no 请问 in it, 告诉我的人 is somebody, and "hello world" is no greeting.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _ENGLISH = (
     "(?:i|we) (?:would |really |just )*(?:like|want|need) to (?:know|ask|find out|hear|learn)(?: (?:more )?about)?",
     "(?:i|we) (?:was |were |am |are |just )*wonder(?:ing|ed)?(?: (?:about|if|whether))?",
     "let (?:me|us) know",
-    "any idea",
+    "any ideas?",
 )
 _BEFORE = re.compile(
     rf"(?:{_MARK}|(?:{_GREETING})+(?=\s*[,.:;!?~、，。：；！？…—-])"
@@ -60,7 +60,13 @@ _THANKS = (
 )
 _AFTER = re.compile(rf"(?:{_MARK}+(?:{_THANKS}|[好行]吗|可以吗|好不好|行不行))+{_MARK}*$")
 _ASKS = re.compile(rf"(?:[好行]吗|可以吗|好不好|行不行|[吗嘛呢]){_MARK}*$")
-PHRASES = (_BEFORE.pattern, _AFTER.pattern, _ASKS.pattern)
+_SENTENCE = re.compile(r"(?<=[?!。;\n])|(?<=\.)\s+")
+_QUESTION = re.compile(
+    r"\?\W*$|(?:什么|哪|谁)(?![^，,]{0,3}[都也])|怎么|怎样|如何|几(?!乎)|多少|多[大久长远高重深]|为何|是否|是不是|有没有|[吗呢]\W*$|请问"
+    r"|^\W*(?:what|who|whom|whose|when|where|why|how|which|do|does|did|is|are|was|were|can|could|should|will|would|has"
+    r"|have)(?![0-9a-z_])"
+)
+PHRASES = (_BEFORE.pattern, _AFTER.pattern, _ASKS.pattern, _SENTENCE.pattern, _QUESTION.pattern)
 _READ = 200
 """Characters at an end of a message in which such phrases are looked for; a long run of marks would take its square."""
 
@@ -69,10 +75,29 @@ def what_is_asked(message: str) -> str:
     """The message without the phrases around it that only ask; itself where there are none."""
     whole = normalise(message)
     asked = _without(_AFTER, whole)
-    before = _BEFORE.match(asked, 0, _READ)
-    if before and re.search(r"\w", before[0]):
-        asked = _without(_ASKS, asked[before.end() :])
+    before = _before(asked)
+    if before:
+        asked = _without(_ASKS, asked[before:])
     return message if asked == whole else asked
+
+
+def questions_among(message: str) -> str | None:
+    """The questions of a message that says other things too; None where it says nothing else, or asks nothing."""
+    sentences = [each for each in _SENTENCE.split(normalise(message)) if re.search(r"\w", each)]
+    questions = [each for each in sentences if _QUESTION.search(each) or _begins_by_asking(each)]
+    if not questions or len(questions) == len(sentences):
+        return None
+    return "\n".join(map(what_is_asked, questions))
+
+
+def _begins_by_asking(sentence: str) -> bool:
+    return 0 < _before(sentence) < len(sentence)
+
+
+def _before(asked: str) -> int:
+    """Where what is asked begins, behind phrases that only ask; 0 where there are none."""
+    found = _BEFORE.match(asked, 0, _READ)
+    return found.end() if found and re.search(r"\w", found[0]) else 0
 
 
 def _without(at_the_end: re.Pattern[str], text: str) -> str:

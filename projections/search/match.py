@@ -10,14 +10,14 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from projections.search.asking import what_is_asked
+from projections.search.asking import questions_among, what_is_asked
 from projections.vectors.tokens import MOST_CHARACTERS, documents_terms, fragments_by_word, query_terms
 
 BACKGROUND = Path(__file__).with_name("background.npz")
@@ -26,6 +26,9 @@ Ngrams (CC BY 3.0), and from those of jieba (Sun Junyi, MIT licence)."""
 LENT_MATCH = 0.9
 """Of the match of the item beside it (projections/search/neighbours.py): a neighbour is read together with that one."""
 
+LEAST_ASKED = 35.0
+"""Weight of a question among other sentences that says enough to be known by its words, as of some three that are
+rare: 怎么办 and "how do I fix it" weigh less, and 95 of 100 queries of bench/recall.py more."""
 LEAST_SHARE = 3e-5
 """A term in fewer texts than this is as rare as an unknown one."""
 _TEXTS = 1e5
@@ -46,12 +49,14 @@ Passages = tuple[NDArray[np.uint32], ...]
 
 @dataclass(frozen=True, slots=True)
 class Weighed:
-    """A query's terms and their share of its weight; the shares add up to 1."""
+    """A query's terms and their share of its weight; the shares add up to 1, in a question that says little to less."""
 
     terms: NDArray[np.uint32]
     shares: NDArray[np.float64]
     words: NDArray[np.intp]
     """Where the fragments of each word begin among the terms; they stand together, after all other terms."""
+    questions: Weighed | None = None
+    """The questions alone, of a message that says other things too: the better match of the two counts."""
 
 
 def weighed(query: str) -> Weighed:
@@ -60,11 +65,18 @@ def weighed(query: str) -> Weighed:
     What only asks is left out, where anything else is said.
     """
     asked = what_is_asked(query)
+    whole = _weighed(asked)
+    if asked != query and not len(whole.terms):
+        whole = _weighed(query)
+    questions = questions_among(query)
+    return whole if questions is None else replace(whole, questions=_weighed(questions, LEAST_ASKED))
+
+
+def _weighed(asked: str, least: float = 0.0) -> Weighed:
+    """The terms of a text; where they weigh less than `least`, their shares are of that."""
     terms = query_terms(asked, of_stop_words=False)
-    if asked != query and not len(terms.indices):
-        asked, terms = query, query_terms(query, of_stop_words=False)
     weights = terms.values * _rarity(terms.indices)
-    total = float(weights.sum())
+    total = max(least, float(weights.sum()))
     places = {term: place for place, term in enumerate(terms.indices.tolist())}
     words: list[list[int]] = []
     for fragments in reversed(fragments_by_word(asked)):
@@ -108,6 +120,13 @@ def covered(query: Weighed, item: Passages) -> float:
 
 def covered_by_each(query: Weighed, items: Sequence[Passages]) -> list[float]:
     """`covered` of several items, in less than half of the time of one after another."""
+    whole = _covered_by_each(query, items)
+    if query.questions is None:
+        return whole
+    return list(map(max, whole, _covered_by_each(query.questions, items)))
+
+
+def _covered_by_each(query: Weighed, items: Sequence[Passages]) -> list[float]:
     every = [passage for item in items for passage in item]
     if not len(query.terms) or not any(map(len, every)):
         return [0.0] * len(items)

@@ -83,3 +83,42 @@ def test_a_message_that_only_asks_is_read_as_it_is(message: str) -> None:
 @pytest.mark.parametrize("run", ["!", "请", "谢谢!", "please ", "hi, ", "帮我", "，"])
 def test_a_long_run_of_such_phrases_is_looked_at_at_its_ends_alone(run: str) -> None:
     what_is_asked(run * 50_000)
+
+
+BEFORE_AND_AFTER = (
+    *(
+        "今天天气不错，我刚吃完早饭。{}？",
+        "我正在准备明天的汇报，领导催得很急。对了，{}是什么",
+        "{}是多少？我昨天找了半天也没有找到。",
+    ),
+    *("我刚换了一台新电脑，什么都还没有装。帮我查一下{}。", "I had a long day at work. {}? Thanks!"),
+)
+
+
+@pytest.mark.parametrize("sentences", BEFORE_AND_AFTER)
+@pytest.mark.parametrize("question", ["生产数据库的连接端口号", "the connection port of the production database"])
+def test_a_question_is_known_whatever_is_said_beside_it(sentences: str, question: str) -> None:
+    item = passages("", "生产数据库的连接端口号 5433。 The connection port of the production database is 5433.")
+    assert covered(weighed(sentences.format(question)), item) >= 0.7
+
+
+def test_a_message_matches_as_a_whole_or_by_its_question_whichever_is_better() -> None:
+    message = "Our cat Momo sheds a lot of hair since spring. What helps against the hair on the sofa?"
+    assert covered(weighed(message), passages("", message)) == pytest.approx(1.0)
+    answer = passages("", "Against hair on the sofa a rubber glove helps.")
+    assert covered(weighed(message), answer) > 0.6
+    about = passages("", "Our cat Momo sheds a lot of hair since spring.")
+    assert covered(weighed(message), about) > 0.5
+
+
+@pytest.mark.parametrize(
+    ("message", "content"),
+    [
+        ("我家的猫最近总是掉毛。怎么办？", "打印机卡纸了怎么办：打开后盖。"),
+        ("我家的猫最近总是掉毛。怎么解决？", "登录失败已经解决。"),
+        ("My cat loses hair since spring. How do I fix it?", "Fix the flaky test."),
+        ("My cat loses hair since spring. Any ideas?", "Write ideas on the board."),
+    ],
+)
+def test_a_question_that_says_little_makes_nothing_known_by_itself(message: str, content: str) -> None:
+    assert covered(weighed(message), passages("", content)) < MOST_FLOOR
