@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kledger.contract.recall import MOST_FLOOR
-from projections.search.asking import what_is_asked
+from projections.search.asking import questions_among, what_is_asked
 from projections.search.match import covered, passages, weighed
 
 CHINESE = (
@@ -80,9 +80,10 @@ def test_a_message_that_only_asks_is_read_as_it_is(message: str) -> None:
     assert covered(weighed(message), passages("", message)) == pytest.approx(1.0)
 
 
-@pytest.mark.parametrize("run", ["!", "请", "谢谢!", "please ", "hi, ", "帮我", "，"])
+@pytest.mark.parametrize("run", ["!", "请", "谢谢!", "please ", "hi, ", "帮我", "，", "吗,", "谁", "?"])
 def test_a_long_run_of_such_phrases_is_looked_at_at_its_ends_alone(run: str) -> None:
     what_is_asked(run * 50_000)
+    questions_among(run * 50_000)
 
 
 BEFORE_AND_AFTER = (
