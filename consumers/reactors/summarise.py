@@ -178,8 +178,7 @@ def _of_messages(messages: Sequence[Message]) -> str:
         calls = [str(call)[:OF_A_RESULT] for call in (message.said.get("tool_calls") or ())[:MOST_CALLS]]
         by = f"{message.role} {message.said.get('name', '')}".strip()
         at = str(message.said.get("created_at") or rfc3339(message.at_us))
-        parts.append(element("said", "
-".join([content, *calls]), by=by, time=at))
+        parts.append(element("said", "\n".join([content, *calls]), by=by, time=at))
     return "\n".join(parts)
 
 

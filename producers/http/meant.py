@@ -55,8 +55,9 @@ def _alike(asked: Sequence[str], parts: Sequence[str]) -> float | None:
     for said, part in zip(asked, parts, strict=True):
         if part.startswith("{"):
             continue
-        share = SequenceMatcher(a=said.lower(), b=part).ratio()
-        if share < _ALIKE:
+        told = SequenceMatcher(a=said.lower(), b=part)
+        # A part of another length is another word, which is known at once, however long it is.
+        if told.real_quick_ratio() < _ALIKE or (share := told.ratio()) < _ALIKE:
             return None
         least = min(least, share)
     return least

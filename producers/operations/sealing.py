@@ -9,8 +9,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import cache
 
-from ledger.event import Appended, Head, NewEvent, StoredEvent
+from ledger.event import Appended, Fact, Head, NewEvent, StoredEvent
 from ledger.events.conflict import ConflictResolved
 from ledger.events.document import DocumentFact
 from ledger.events.evolution import EvolutionProposed
@@ -28,8 +29,8 @@ from ledger.stream import Ledger
 PersonsOf = Callable[[str, Sequence[str]], Awaitable[Mapping[str, Sequence[str]]]]
 """Maps a tenant and item ids to the persons that each item belongs to."""
 
-BelongedBefore = Callable[[NewEvent], Awaitable[Sequence[str]]]
-"""The persons that an event's text belongs to by what was there before, which the event does not say."""
+BelongedBefore = Callable[[Sequence[NewEvent]], Awaitable[Sequence[Sequence[str]]]]
+"""The persons that the text of each of these events belongs to by what was there before, which none of them says."""
 
 Persons = tuple[str, ...]
 NOBODYS: Persons = ()
@@ -42,6 +43,12 @@ _OF_WHAT_WAS_BEFORE = (
     *(ResourceFact, DocumentFact),
 )
 """Facts whose text may belong to others than they say, and than the items that they are about belong to."""
+
+
+@cache
+def _looks_back(fact: type[Fact]) -> bool:
+    """Whether it is a kind of these facts: known by its class, as `isinstance` of a model takes long."""
+    return issubclass(fact, _OF_WHAT_WAS_BEFORE)
 
 
 class SealingLedger:
@@ -136,21 +143,25 @@ class SealingLedger:
         about: list[tuple[str, ...]] = []
         items_by_org: dict[str, set[str]] = {}
         saved: dict[tuple[str, str], Persons] = {}
-        for event in events:
+        looking: dict[int, NewEvent] = {}
+        for number, event in enumerate(events):
             own, items = tuple(stated_persons(event)), about_items(event)
-            look = self._before if isinstance(event.fact, _OF_WHAT_WAS_BEFORE) else None
-            if not (own or items or look) or not has_text(event.fact):
+            looks = _looks_back(type(event.fact))
+            if not (own or items or looks) or not has_text(event.fact):
                 about.append(NO_ITEMS)
                 from_event.append(NOBODYS)
                 continue
-            if look is not None:
-                own = tuple(sorted({*own, *await look(event)}))
+            if looks:
+                looking[number] = event
             from_event.append(own)
             about.append(items)
             if items:
                 items_by_org.setdefault(event.org, set()).update(items)
             elif type(event.fact) is KnowledgeSaved:  # the view does not have it yet, and its first cases follow
                 saved[event.org, event.entity_id] = own
+        if looking and self._before is not None:
+            for number, theirs in zip(looking, await self._before(list(looking.values())), strict=True):
+                from_event[number] = tuple(sorted({*from_event[number], *theirs}))
         if not items_by_org:
             return from_event
         known = {org: await self._persons_of(org, sorted(ids)) for org, ids in items_by_org.items()}
@@ -159,9 +170,9 @@ class SealingLedger:
         for number, items in enumerate(about):
             org, own = events[number].org, from_event[number]
             for item in items:
-                theirs = (*known[org].get(item, ()), *saved.get((org, item), ()))
-                if theirs and theirs != own:
-                    own = from_event[number] = tuple(sorted({*own, *theirs}))
+                of_item = (*known[org].get(item, ()), *saved.get((org, item), ()))
+                if of_item and of_item != own:
+                    own = from_event[number] = tuple(sorted({*own, *of_item}))
         return from_event
 
     async def _seal_of(self, persons: Persons) -> EventSeal | Tombstone:

@@ -29,7 +29,7 @@ _CHANGES = ("revised", "evolved", "reverted")
 
 _RESOURCES, _DOCUMENTS = "resource_versions", "document_versions"
 
-BelongedBefore = Callable[[NewEvent], Awaitable[list[str]]]
+BelongedBefore = Callable[[Sequence[NewEvent]], Awaitable[list[list[str]]]]
 Words = tuple[frozenset[str], ...]
 """The persons who wrote each part."""
 _OF_THE_OWNER: Words = (frozenset(),) * len(_PARTS)
@@ -98,25 +98,34 @@ def persons_of_abstract(cursor: duckdb.DuckDBPyConnection, org: str, abstract: s
     return [] if asked is None else persons_of_whole(cursor, _DOCUMENTS, org, asked[0])
 
 
-def belonged_before(view: View) -> BelongedBefore:
-    """The persons that the text of an event belongs to by what its resource, document, conflict or version was."""
+def persons_before(cursor: duckdb.DuckDBPyConnection, events: Sequence[NewEvent]) -> list[list[str]]:
+    """For each event, the persons its text belongs to by what its resource, document, conflict or version was."""
+    return [_before(cursor, event) for event in events]
 
-    async def found(event: NewEvent) -> list[str]:
-        fact, org, named = event.fact, event.org, event.entity_id
-        match fact:
-            case KnowledgeReverted(to_version=version) | KnowledgeEvolved(base_version=version):
-                return await view.ask(writers_of, org, named, version)
-            case EvolutionProposed():
-                return await view.ask(writers_before, org, named)
-            case ConflictResolved():
-                return await view.ask(persons_in_conflict, org, named)
-            case AbstractCompleted():
-                return await view.ask(persons_of_abstract, org, named)
-            case ResourceFact():
-                return await view.ask(persons_of_whole, _RESOURCES, org, named)
-            case DocumentFact():
-                return await view.ask(persons_of_whole, _DOCUMENTS, org, named)
-            case _:
-                return []
+
+def _before(cursor: duckdb.DuckDBPyConnection, event: NewEvent) -> list[str]:
+    org, named = event.org, event.entity_id
+    match event.fact:
+        case KnowledgeReverted(to_version=version) | KnowledgeEvolved(base_version=version):
+            return writers_of(cursor, org, named, version)
+        case EvolutionProposed():
+            return writers_before(cursor, org, named)
+        case ConflictResolved():
+            return persons_in_conflict(cursor, org, named)
+        case AbstractCompleted():
+            return persons_of_abstract(cursor, org, named)
+        case ResourceFact():
+            return persons_of_whole(cursor, _RESOURCES, org, named)
+        case DocumentFact():
+            return persons_of_whole(cursor, _DOCUMENTS, org, named)
+        case _:
+            return []
+
+
+def belonged_before(view: View) -> BelongedBefore:
+    """Asks the view that, of many events in one question."""
+
+    async def found(events: Sequence[NewEvent]) -> list[list[str]]:
+        return await view.ask(persons_before, events)
 
     return found

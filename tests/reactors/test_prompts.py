@@ -46,7 +46,11 @@ CASE = {"verdict": "harmful", "task": FORGED, "query": FORGED, "outcome": FORGED
 
 PROMPTS: dict[str, tuple[Callable[[], str], list[str]]] = {
     "an extraction": (
-        lambda: material({"kind": "conversation", "owner": "user:ada", "messages": [SAID, JUDGED]}, [SAID, JUDGED]),
+        lambda: material(
+            {"kind": "conversation", "owner": "user:ada", "messages": [SAID, JUDGED]},
+            [SAID, JUDGED],
+            "2026-03-05T12:00:00Z",
+        ),
         ["message", "item", "message"],
     ),
     "a comparison": (lambda: pairs([FOUND], {0: [KNOWN, KNOWN]}), ["new", "known", "known"]),
