@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from projections.search.asking import questions_among, what_is_asked
+from projections.vectors.asking import questions_among, what_is_asked
 from projections.vectors.tokens import MOST_CHARACTERS, documents_terms, fragments_by_word, query_terms
 
 BACKGROUND = Path(__file__).with_name("background.npz")

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from kledger.contract.recall import MOST_FLOOR
-from projections.search.asking import questions_among, what_is_asked
 from projections.search.match import covered, passages, weighed
+from projections.vectors.asking import questions_among, what_is_asked
 
 CHINESE = (
     *("请问{}", "请问一下，{}", "請問{}", "你好，请问{}？", "不好意思打扰一下，{}", "能不能告诉我{}"),
