@@ -109,7 +109,7 @@ def test_one_that_does_not_answer_is_told_with_its_reason_and_no_key(
         served.dimensions = 64
     tried = by_work(answer)
     assert "declined" in tried["evolve"]["tried"]["error"]
-    assert "set the model's true dimensions" in tried["embed"]["tried"]["error"]
+    assert "set KLEDGER_EMBEDDING_DIMENSIONS=" in tried["embed"]["tried"]["error"]
     assert "the query's own words" in tried["rerank"]["tried"]["error"]
     assert not any(key in str(answer) for key in (*KEYS, "pass-nobody-may-read"))
 

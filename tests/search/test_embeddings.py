@@ -157,7 +157,7 @@ async def test_a_refusal_is_an_error_of_ours(endpoint: EmbeddingEndpoint, embedd
 
 async def test_vectors_of_another_size_are_an_error(endpoint: EmbeddingEndpoint, embedder: OpenAIEmbedder) -> None:
     endpoint.dimensions = 32
-    with pytest.raises(EmbeddingFailed, match="64 numbers were expected"):
+    with pytest.raises(EmbeddingFailed, match="set KLEDGER_EMBEDDING_DIMENSIONS=32"):
         await embedder.embed(["git"])
 
 

@@ -123,14 +123,21 @@ class OpenAIEmbedder:
             return await self._completed(texts, part)
         rows = [item.embedding for item in sorted(answer.data, key=lambda item: item.index)]
         if len(rows) != len(texts) or any(len(row) != self.dimensions for row in rows):
-            sizes = sorted({len(row) for row in rows})
-            failure = EmbeddingFailed(
-                f"{self.model} at {self._base_url} gave {len(rows)} vectors of {sizes} numbers for {len(texts)} "
-                f"texts; {self.dimensions} numbers were expected: set the model's true dimensions"
-            )
+            given = self._given({len(row) for row in rows}, len(rows), len(texts))
+            failure = EmbeddingFailed(f"{self.model} at {self._base_url} gave {given}")
             failure.useless = True
             raise failure
         return _unit(rows)
+
+    def _given(self, sizes: set[int], rows: int, texts: int) -> str:
+        """What an answer had that does not fit, and which setting makes it fit where one does."""
+        if rows != texts:
+            return f"{rows} vectors for {texts} texts"
+        if len(sizes) > 1:
+            return f"vectors of {sorted(sizes)} numbers, where all have one size"
+        (size,) = sizes
+        mend = f": set KLEDGER_EMBEDDING_DIMENSIONS={size}, the model's size" if size else ""
+        return f"vectors of {size} numbers, and {self.dimensions} were expected{mend}"
 
     async def _completed(self, texts: Sequence[str], part: Mapping[int, Sequence[float]]) -> Vectors:
         """Accept an answer for a part of the texts: only the others are requested again."""
