@@ -41,7 +41,8 @@ def writers_of(cursor: duckdb.DuckDBPyConnection, org: str, item_id: str, versio
         f"""SELECT v.version, v.change, v.actor,
                 coalesce((e.data->>'to_version')::BIGINT, (e.data->>'base_version')::BIGINT), {_STATED}
             FROM knowledge_versions AS v JOIN events AS e ON e.position = v.valid_from
-            WHERE v.org = ? AND v.id = ? AND v.version <= ? AND v.change IN {_CHANGES}
+            WHERE v.org = $1 AND v.id = $2 AND v.version <= $3 AND v.change IN {_CHANGES}
+                AND e.entity = 'knowledge' AND e.entity_id = $2 -- so that no other event's data is read
             ORDER BY v.version""",
         [org, item_id, version],
     ).fetchall()
