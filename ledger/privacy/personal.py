@@ -13,11 +13,13 @@ from functools import cache
 from kledger.contract.errors import InvalidPayload
 from kledger.contract.scopes import OPERATOR
 from ledger.event import Fact, NewEvent
-from ledger.events.document import DocumentIngested
+from ledger.events.conflict import ConflictResolved
+from ledger.events.document import DocumentFact, DocumentIngested
+from ledger.events.evolution import EvolutionProposed
 from ledger.events.extraction import ExtractionRequested
-from ledger.events.knowledge import KnowledgeRevised, KnowledgeSaved
+from ledger.events.knowledge import KnowledgeEvolved, KnowledgeReverted, KnowledgeRevised, KnowledgeSaved
 from ledger.events.profile import ProfileFact
-from ledger.events.resource import ResourceSaved
+from ledger.events.resource import ResourceFact, ResourceSaved
 from ledger.events.statement import StatementHeld
 from ledger.events.summary import AbstractCompleted
 from ledger.privacy.event_seal import has_personal, personal_paths
@@ -37,6 +39,11 @@ _OF_THEIR_READERS = (
     *(KnowledgeSaved, KnowledgeRevised, ExtractionRequested, ResourceSaved, DocumentIngested, AbstractCompleted),
 )
 """Facts that state the owner and scopes of what they say."""
+_OF_WHAT_WAS_BEFORE = (
+    *(KnowledgeReverted, KnowledgeEvolved, EvolutionProposed, ConflictResolved, AbstractCompleted),
+    *(ResourceFact, DocumentFact),
+)
+"""Facts whose text may belong to others than they say, and than the items that they are about belong to."""
 
 
 def is_person(entity: str) -> bool:
@@ -112,6 +119,12 @@ def _fields_of_items(fact: type[Fact]) -> tuple[str, ...]:
     if issubclass(fact, KnowledgeSaved):
         return ()
     return _ENTITY_ID if fact.entity() == "knowledge" else _ABOUT.get(fact.entity(), ())
+
+
+@cache
+def looks_back(fact: type[Fact]) -> bool:
+    """Whether facts of this kind may belong to persons by what was there before, which they do not say."""
+    return issubclass(fact, _OF_WHAT_WAS_BEFORE)
 
 
 def has_text(fact: Fact) -> bool:

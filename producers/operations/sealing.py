@@ -9,19 +9,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import cache
 
-from ledger.event import Appended, Fact, Head, NewEvent, StoredEvent
-from ledger.events.conflict import ConflictResolved
-from ledger.events.document import DocumentFact
-from ledger.events.evolution import EvolutionProposed
-from ledger.events.knowledge import KnowledgeEvolved, KnowledgeReverted, KnowledgeSaved
+from ledger.event import Appended, Head, NewEvent, StoredEvent
+from ledger.events.knowledge import KnowledgeSaved
 from ledger.events.recall import RecallServed
-from ledger.events.resource import ResourceFact
-from ledger.events.summary import AbstractCompleted
 from ledger.privacy.event_seal import EventSeal
 from ledger.privacy.holding_back import HoldingBack
-from ledger.privacy.personal import about_items, has_text, stated_persons
+from ledger.privacy.personal import about_items, has_text, looks_back, stated_persons
 from ledger.privacy.sealed import ERASED
 from ledger.privacy.vault import DataKey, Held, Tombstone, Vault, forgotten
 from ledger.stream import Ledger
@@ -38,17 +32,6 @@ NO_ITEMS: tuple[str, ...] = ()
 
 _AT_ONCE = 1_000  # events that get their seal in one turn of the event loop; it is used while they are encoded
 _MOST_SEALS = 10_000
-_OF_WHAT_WAS_BEFORE = (
-    *(KnowledgeReverted, KnowledgeEvolved, EvolutionProposed, ConflictResolved, AbstractCompleted),
-    *(ResourceFact, DocumentFact),
-)
-"""Facts whose text may belong to others than they say, and than the items that they are about belong to."""
-
-
-@cache
-def _looks_back(fact: type[Fact]) -> bool:
-    """Whether it is a kind of these facts: known by its class, as `isinstance` of a model takes long."""
-    return issubclass(fact, _OF_WHAT_WAS_BEFORE)
 
 
 class SealingLedger:
@@ -146,7 +129,7 @@ class SealingLedger:
         looking: dict[int, NewEvent] = {}
         for number, event in enumerate(events):
             own, items = tuple(stated_persons(event)), about_items(event)
-            looks = _looks_back(type(event.fact))
+            looks = looks_back(type(event.fact))
             if not (own or items or looks) or not has_text(event.fact):
                 about.append(NO_ITEMS)
                 from_event.append(NOBODYS)

@@ -7,7 +7,7 @@ to all whose it ever was, as an item does.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 
 import duckdb
 
@@ -20,6 +20,7 @@ from ledger.events.resource import ResourceFact
 from ledger.events.summary import AbstractCompleted
 from ledger.privacy.personal import is_person, persons
 from projections.engine.view import View
+from projections.fold_kit.sql_text import among
 from projections.live.persons import persons_of
 
 _PARTS = ("task", "content", "tags", "source")
@@ -29,7 +30,6 @@ _CHANGES = ("revised", "evolved", "reverted")
 
 _RESOURCES, _DOCUMENTS = "resource_versions", "document_versions"
 
-BelongedBefore = Callable[[Sequence[NewEvent]], Awaitable[list[list[str]]]]
 Words = tuple[frozenset[str], ...]
 """The persons who wrote each part."""
 _OF_THE_OWNER: Words = (frozenset(),) * len(_PARTS)
@@ -82,12 +82,17 @@ def persons_in_conflict(cursor: duckdb.DuckDBPyConnection, org: str, conflict: s
     return sorted({person for each in found.values() for person in each})
 
 
-def persons_of_whole(cursor: duckdb.DuckDBPyConnection, table: str, org: str, named: str) -> list[str]:
-    """The persons that a resource or a document belongs to, by every version of it in a table of versions."""
+def persons_of_wholes(
+    cursor: duckdb.DuckDBPyConnection, table: str, org: str, named: Collection[str]
+) -> dict[str, list[str]]:
+    """The persons that resources or documents belong to, by every version of them in a table of versions."""
     rows = cursor.execute(
-        f"SELECT DISTINCT owner, scopes FROM {table} WHERE org = ? AND id = ?", [org, named]
+        f"SELECT DISTINCT id, owner, scopes FROM {table} WHERE org = ? AND id IN ({among(named)})", [org]
     ).fetchall()
-    return sorted({person for owner, scopes in rows for person in persons(owner, scopes)})
+    found: dict[str, set[str]] = {}
+    for each, owner, scopes in rows:
+        found.setdefault(each, set()).update(persons(owner, scopes))
+    return {each: sorted(theirs) for each, theirs in found.items()}
 
 
 def persons_of_abstract(cursor: duckdb.DuckDBPyConnection, org: str, abstract: str) -> list[str]:
@@ -96,12 +101,32 @@ def persons_of_abstract(cursor: duckdb.DuckDBPyConnection, org: str, abstract: s
         "SELECT said->'requested'->>'document' FROM processes WHERE org = ? AND kind = 'abstract' AND id = ?",
         [org, abstract],
     ).fetchone()
-    return [] if asked is None else persons_of_whole(cursor, _DOCUMENTS, org, asked[0])
+    return [] if asked is None else persons_of_wholes(cursor, _DOCUMENTS, org, asked).get(asked[0], [])
 
 
 def persons_before(cursor: duckdb.DuckDBPyConnection, events: Sequence[NewEvent]) -> list[list[str]]:
-    """For each event, the persons its text belongs to by what its resource, document, conflict or version was."""
-    return [_before(cursor, event) for event in events]
+    """For each event, the persons its text belongs to by what its resource, document, conflict or version was.
+
+    Resources and documents, of which an import states many, are asked for together.
+    """
+    wholes: dict[tuple[str, str], set[str]] = {}
+    for event in events:
+        if (table := _table_of(event)) is not None:
+            wholes.setdefault((table, event.org), set()).add(event.entity_id)
+    theirs = {(table, org): persons_of_wholes(cursor, table, org, named) for (table, org), named in wholes.items()}
+    return [
+        _before(cursor, event)
+        if (table := _table_of(event)) is None
+        else theirs[table, event.org].get(event.entity_id, [])
+        for event in events
+    ]
+
+
+def _table_of(event: NewEvent) -> str | None:
+    """The table of versions of a resource or a document; None for the others."""
+    if isinstance(event.fact, ResourceFact):
+        return _RESOURCES
+    return _DOCUMENTS if isinstance(event.fact, DocumentFact) else None
 
 
 def _before(cursor: duckdb.DuckDBPyConnection, event: NewEvent) -> list[str]:
@@ -115,15 +140,11 @@ def _before(cursor: duckdb.DuckDBPyConnection, event: NewEvent) -> list[str]:
             return persons_in_conflict(cursor, org, named)
         case AbstractCompleted():
             return persons_of_abstract(cursor, org, named)
-        case ResourceFact():
-            return persons_of_whole(cursor, _RESOURCES, org, named)
-        case DocumentFact():
-            return persons_of_whole(cursor, _DOCUMENTS, org, named)
-        case _:
-            return []
+        case other:
+            raise TypeError(f"nothing says whose {type(other).__name__} was before")
 
 
-def belonged_before(view: View) -> BelongedBefore:
+def belonged_before(view: View) -> Callable[[Sequence[NewEvent]], Awaitable[list[list[str]]]]:
     """Asks the view that, of many events in one question."""
 
     async def found(events: Sequence[NewEvent]) -> list[list[str]]:
