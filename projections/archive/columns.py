@@ -24,7 +24,7 @@ from ledger.events import FACTS
 from ledger.integrity.signing_keys import SigningKeys, VerifyingKey
 from ledger.privacy.keyring import Keyring
 from ledger.privacy.sealed import may_be_sealed
-from projections.archive.sealed_columns import NOTHING, SealedColumns, Tables, sealed_ahead
+from projections.archive.sealed_columns import SealedColumns, Tables, nothing, sealed_ahead
 from projections.engine.decode import parse
 from projections.engine.forgotten import may_be_a_claim
 from projections.fold_kit.parser import Parser
@@ -40,7 +40,9 @@ class Columns(NamedTuple):
     sealed: SealedColumns
 
 
-NO_COLUMNS = Columns({}, NOTHING)
+def no_columns() -> Columns:
+    """Of a segment of which none are read."""
+    return Columns({}, nothing())
 
 
 def decoded_ahead(parser: Parser, keyring: Keyring, segment: Segment, events: Sequence[StoredEvent]) -> Columns:
@@ -122,7 +124,7 @@ def read_columns(archive: Path, segment: Segment, manifest: JsonObject) -> Colum
         {fact: tables[fact.name + part] for fact in FACTS.values() if fact.name + part in tables}
         for part in ("", _SEALED)
     )
-    return Columns(clear, SealedColumns(sealed, tables[_WORDS]) if sealed else NOTHING)
+    return Columns(clear, SealedColumns(sealed, tables[_WORDS]) if sealed else nothing())
 
 
 def missing_from(tables: Iterable[pa.Table], part: Segment) -> np.ndarray:

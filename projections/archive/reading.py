@@ -22,7 +22,7 @@ from ledger.privacy.keyring import Keyring
 from ledger.store.parked import Parked
 from projections.archive import sealed_columns
 from projections.archive.archived_events import ArchivedEvents
-from projections.archive.columns import NO_COLUMNS, Columns, missing_from, read_columns, read_columns_manifest
+from projections.archive.columns import Columns, missing_from, no_columns, read_columns, read_columns_manifest
 from projections.archive.decoder_version import DECODER_VERSION
 from projections.archive.sealed_columns import Tables
 from projections.engine.batch import ready
@@ -79,11 +79,11 @@ class Archive:
         try:
             manifest = read_columns_manifest(self._directory, segment, leaves, self.there.keys)
             if manifest is None or manifest["decoder"] != DECODER_VERSION:
-                return NO_COLUMNS
+                return no_columns()
             return read_columns(self._directory, segment, manifest)
         except NotBelieved as error:
             self._leave_out(segment, error)
-            return NO_COLUMNS
+            return no_columns()
 
     def _leave_out(self, segment: Segment, error: NotBelieved) -> None:
         self.damaged.append({"segment": segment.name, "file": error.file, "reason": error.reason})
