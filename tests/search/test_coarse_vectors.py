@@ -144,6 +144,22 @@ def test_the_hits_are_those_of_an_exact_search_to_the_last_digit(
     assert settled >= 10
 
 
+def test_where_hidden_points_take_the_place_of_the_few_that_seem_enough_more_are_compared(
+    tmp_path: Path, paths: Paths
+) -> None:
+    """Twenty hidden ones are the nearest, twelve that the caller may see come next, all others are far away."""
+    chance = np.random.default_rng(10)
+    query, *others = unit(chance.normal(size=(ITEMS, 256)))
+    near_by = [0.8] * 20 + [0.5] * 12 + [0.0] * (ITEMS - 33)
+    vectors = unit(np.stack([part * query + (1 - part) * other for part, other in zip(near_by, others, strict=True)]))
+    readers = ["user:mei"] * 20 + ["public"] * (ITEMS - 21)
+    request = near(query, 7, edge.Filter(must=[edge.FieldCondition("now", match=edge.MatchValue("public"))]))
+    with shard_of(tmp_path / "shard", vectors, readers) as shard:
+        counting = Counting(shard)
+        assert found(hits_of(paths, counting, request, True)) == found(shard.query(request))
+    assert counting.asked == 3
+
+
 def test_what_is_nearer_than_the_margin_is_compared_by_all_of_its_bytes(tmp_path: Path, paths: Paths) -> None:
     """All are nearly the same: the coarse search cannot tell which are the nearest, and is soon asked seldom."""
     chance = np.random.default_rng(9)

@@ -4,9 +4,10 @@ The paths go one after the other: the engine holds the interpreter's lock while 
 would only wait for each other.
 
 The dense path reads every vector, a byte for each dimension. Among many points it reads half a byte first, which the
-engine keeps beside them (`coarse`), for more hits than are wanted, and only these are compared by their bytes. That is
-the same answer wherever the worst of what it finds is better than the best that can have been missed: a coarse score is
-off by `margin` at most. Otherwise all are compared by their bytes.
+engine keeps beside them (`coarse`), for more hits than are wanted, and only the best of these are compared by their
+bytes. That is the same answer wherever the worst of what it finds is better than the best that can have been missed: a
+coarse score is off by `margin` at most. How many are compared follows from the coarse scores: as many as may be needed.
+Where they were too few, all coarse hits are; and where these are too few, all points.
 
 A filter takes a quarter of the path's time. Where nearly every point is admitted, the coarse comparison goes without
 one: its hits are asked again with the filter anyway.
@@ -23,6 +24,12 @@ MANY = 30_000
 """Points from which on the coarse comparison pays."""
 _AS_MANY = 8
 """Coarse hits for each that is wanted."""
+_FEWEST = 2
+"""Coarse hits for each that is wanted, of which at least so many are compared by their bytes."""
+_LEFT_OUT = 4 / 3
+"""Coarse hits in which each that is wanted is found where a filter was left out that admits three of four points."""
+_LOWER = 0.2
+"""How far the last of the hits may be below its coarse score, as a part of the margin: two standard deviations."""
 _OFF = 0.75
 """Coarse scores are off by 0.097 / √dimensions (one standard deviation), whatever the vectors, and by
 0.55 / √dimensions at most among 2,600,000 pairs."""
@@ -71,13 +78,24 @@ class Paths:
         hits = shard.query(edge.QueryRequest(most, query=asked.query, filter=coarse_filter, params=COARSE))
         if len(hits) < most:  # there are few, and few are compared soon
             return shard.query(asked)
-        found = _among(shard, asked, hits, further=asked.filter if most_admitted else None)
-        if len(found) == asked.limit and found[-1].score > hits[-1].score + self._margin:
-            self._in_vain = 0
-            return found
+        further = asked.filter if most_admitted else None
+        for many in sorted({self.enough(hits, asked.limit), most}):
+            found = _among(shard, asked, hits[:many], further)
+            if len(found) == asked.limit and found[-1].score > hits[many - 1].score + self._margin:
+                self._in_vain = 0
+                return found
         self._exact_ones = min(2**self._in_vain, MOST_EXACT)
         self._in_vain += 1
         return shard.query(asked)
+
+    def enough(self, hits: Hits, wanted: int) -> int:
+        """How many coarse hits will do, most likely: the last one wanted is above the others by more than the margin.
+
+        Its own score is not known yet: it is taken to be near to its coarse one.
+        """
+        last = hits[min(len(hits), math.ceil(wanted * _LEFT_OUT)) - 1].score - _LOWER * self._margin
+        close = sum(hit.score + self._margin >= last for hit in hits)
+        return min(len(hits), max(close + 1, wanted * _FEWEST))
 
 
 def margin(dimensions: int) -> float:
