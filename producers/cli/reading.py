@@ -110,8 +110,8 @@ def contents(file: Path, option: str | None = None) -> bytes:
 
 
 def text_in(file: Path, option: str | None = None) -> str:
-    """The text of a file in UTF-8, `-` for stdin. Raises typer.BadParameter."""
-    content = contents(file, option)
+    """The text of a file in UTF-8, `-` for stdin, without a byte order mark. Raises typer.BadParameter."""
+    content = contents(file, option).removeprefix(BYTE_ORDER_MARK)
     if fault := not_utf8(content):
         name = "what stands on standard input" if file == Path("-") else file
         raise typer.BadParameter(f"{name} is not UTF-8 text: {fault}", param_hint=option)

@@ -17,7 +17,7 @@ from kledger.contract.errors import BadJson, IllegalScope, InvalidPayload
 from kledger.contract.faults import in_plain_words
 from kledger.contract.json_text import WIDE, WideInteger, loads
 from ledger.wire.envelope import NUL, refuse_nul
-from producers.requests.encoding import not_json
+from producers.requests.encoding import BYTE_ORDER_MARK, not_json
 
 MOST_NESTED = 200
 """How deep a body may be nested as a whole. It is kept, compared and answered by a writer that goes 254 deep."""
@@ -35,10 +35,11 @@ def read_json(body: bytes) -> Any:
     """Parse a request body. Raises BadJson with the place of the fault, InvalidPayload for a NUL character, nesting
     or a whole number beyond 64 bits.
 
-    NaN, lone surrogates and nesting beyond 1,024 are no JSON to this reader; stricter limits are the fields'.
+    NaN, lone surrogates and nesting beyond 1,024 are no JSON to this reader; stricter limits are the fields'. A byte
+    order mark at the beginning is read over, as RFC 8259 allows.
     """
     try:
-        document = loads(body)
+        document = loads(body.removeprefix(BYTE_ORDER_MARK))
     except WideInteger as error:
         raise InvalidPayload(
             f"the body does not fit: {error}", errors=[{"field": error.place, "reason": WIDE}]

@@ -32,6 +32,8 @@ READERS: dict[str, tuple[Callable[[Path], Any], Any]] = {
     "import": (imported, [MESSAGE]),
     "session append --file": (_messages_in, [MESSAGE]),
     "extract": (lambda file: _material(str(file)), {"messages": [MESSAGE]}),
+    "resource save --body-file": (lambda file: json.loads(reading.text_in(file, "--body-file")), MESSAGE),
+    "a body over HTTP": (lambda file: read_json(file.read_bytes()), MESSAGE),
     "save --resources-file": (lambda file: reading.json_objects(file, "--resources-file"), [MESSAGE]),
     "profile set @": (lambda file: reading.json_object(f"@{file}"), MESSAGE),
 }

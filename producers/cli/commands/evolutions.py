@@ -233,7 +233,7 @@ def resolve_conflict(
 
 def _material(file: str) -> dict[str, Any]:
     """A file or standard input as the arguments `text` or, for JSON messages, `messages`."""
-    text = reading.text_in(Path(file)).removeprefix("\ufeff")
+    text = reading.text_in(Path(file))
     try:
         document = orjson.loads(text)
     except orjson.JSONDecodeError:

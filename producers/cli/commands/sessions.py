@@ -234,7 +234,7 @@ def _messages_in(file: Path) -> list[Any]:
     """The messages of a file of JSON lines."""
     from kledger.contract.json_text import loads
 
-    lines = reading.text_in(file, "--file").removeprefix("\ufeff").split("\n")  # U+2028 may stand within a message
+    lines = reading.text_in(file, "--file").split("\n")  # U+2028 may stand within a message
     try:
         return [loads(line) for line in lines if line.strip()]
     except ValueError as error:
