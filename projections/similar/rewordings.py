@@ -31,7 +31,7 @@ deprecate obsolete formerly previously rarely seldom hardly barely scarcely almo
 """
 _TURNING_CHINESE = (
     "停止|停用|暂停|拒绝|避免|防止|取消|放弃|废弃|弃用|作废|撤销|推迟|延期"
-    "|很难|难以|很少|极少|偶尔|有时|几乎|差点|险些|曾|被"
+    "|很难|难以|很少|极少|偶尔|有时|几乎|差点|险些|曾|被|受到|遭到|遭受|挨了?(?=[^着近])"
 )
 _FIRSTS = "周[一二三四五六日末]|[第初]一|一(?:号|日|月|点|时|年|期|级|楼|次)"
 """Days of the week, and ones that are a number: 一 is part of many words."""

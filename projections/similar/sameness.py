@@ -25,6 +25,7 @@ from projections.similar.statements import Statement
 _CHARACTER_WEIGHT = 0.5  # a Chinese word has two characters
 _TYPO_LENGTH = 5  # in shorter words one letter makes too many other words
 _TYPO_RARITY = 50  # a frequent typo is still this much rarer than the word
+_BY = "by"  # on one side alone, it says who did what the other one says that somebody does
 _MOST_LEFT = 12  # the most differing words that are compared for typos: with more, it is no near-duplicate
 
 
@@ -49,7 +50,7 @@ def similarity(one: Statement, other: Statement, used_by: Mapping[str, int]) -> 
         return None
     if _orders_differ(one, other) or _roles_exchanged(one.roles, other.roles):
         return None
-    if exchanged(one.clauses, other.clauses):
+    if exchanged(one.clauses, other.clauses) or _voices_exchanged(one, other):
         return None
     lacking = left.total() + right.total() + _CHARACTER_WEIGHT * odd_characters
     whole = max(_weight(one), _weight(other))
@@ -152,6 +153,17 @@ def _roles_exchanged(mine: frozenset[tuple[str, str, str]], others: frozenset[tu
     """Whether the terms before and after a linking word in one text are exchanged in the other."""
     only_mine, only_others = mine - others, others - mine
     return any((after, link, before) in only_others for before, link, after in only_mine if before != after)
+
+
+def _voices_exchanged(one: Statement, other: Statement) -> bool:
+    """Whether a text says that something is done to somebody where the other says that they do it: Tom was hit (by Ann)
+    and Tom hit (Ann)."""
+    for mine, others in ((one, other), (other, one)):
+        if (mine.suffering - mine.doing) & (others.doing - others.suffering):
+            return True
+        if mine.suffering and _BY in mine.words and _BY not in others.words:
+            return True
+    return False
 
 
 def _weight(text: Statement) -> float:

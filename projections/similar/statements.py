@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from projections.similar.exchanged import clauses
+from projections.similar.exchanged import Clause, clauses
 from projections.similar.rewordings import (
     LIGHT_WORDS,
     SHARP_CHINESE,
@@ -36,6 +36,14 @@ _COURTESIES = "note tip hint reminder remember fyi attention hello hi"
 _NO_LABELS = frozenset(_COURTESIES.split())
 _CONTRACTIONS = re.compile(rf"n't(?![^\W{CJK}])", re.IGNORECASE)
 _LINKS = "to from than over under before after into onto by for of with against versus"
+_PASSIVES = frozenset(
+    ["am", "is", "are", "was", "were", "been", "being", "be", "get", "gets", "got", "getting", "gotten"]
+)
+_AMID = frozenset(
+    ["not", "also", "just", "already", "never", "always", "all", "both", "each", "again", "soon", "often"]
+)
+_DOERS = frozenset(["i", "we", "you", "they", "he", "she", "it", "who", "has", "have", "had"])
+"""Light words that stand before what somebody does."""
 LINKS = frozenset(_LINKS.split()) | frozenset("从到比向给把被由对于")
 
 
@@ -55,8 +63,11 @@ class Statement:
     """The sharp words of each sentence, in order."""
     roles: frozenset[tuple[str, str, str]]
     """(term before, linking word, term after) for each linking word such as `from`, `to`, `比`."""
-    clauses: tuple[str, ...]
-    """The Chinese characters of each clause, in order, without light ones."""
+    clauses: tuple[Clause, ...]
+    """The terms of each clause, in order, without light ones."""
+    suffering: frozenset[str]
+    """Words of what is done to somebody, as `hit` in `was hit`; those of what somebody does are in `doing`."""
+    doing: frozenset[str]
     label: str
     """The topic that the text begins with, in lower case; empty when there is none."""
     features: frozenset[str]
@@ -86,7 +97,9 @@ def statement(text: str) -> Statement:
         names=frozenset(reading.sharp - reading.common),
         orders=reading.orders,
         roles=frozenset(reading.roles),
-        clauses=clauses(plain) if reading.characters else (),
+        clauses=clauses(plain),
+        suffering=frozenset(reading.suffering),
+        doing=frozenset(reading.doing),
         label=label,
         features=frozenset(reading.features),
     )
@@ -111,6 +124,8 @@ class _Reading:
         self.orders: list[tuple[str, ...]] = []
         self.roles: set[tuple[str, str, str]] = set()
         self.features: set[str] = set()
+        self.suffering: set[str] = set()
+        self.doing: set[str] = set()
 
     def add(self, sentence: Sequence[_Token | str]) -> None:
         tokens = [token for token in sentence if isinstance(token, _Token)]
@@ -125,6 +140,25 @@ class _Reading:
                 terms.append(token.word)
         self.orders.append(tuple(token.word for token in tokens if token.word in self.sharp))
         self.roles.update(_roles(terms))
+        self._add_voices(tokens)
+
+    def _add_voices(self, tokens: Sequence[_Token]) -> None:
+        """Which words say what is done to somebody, and which what somebody does."""
+        passive = False
+        before = ""
+        for token in tokens:
+            word = token.word
+            if word in _PASSIVES:
+                passive = True
+            elif passive and (word in _AMID or word.endswith("ly")):
+                continue
+            else:
+                if passive:
+                    self.suffering.add(word)
+                elif before in _DOERS or (before and before not in LIGHT_WORDS):
+                    self.doing.add(word)
+                passive = False
+            before = word
 
     def _add_chinese(self, run: str) -> str:
         """Returns the characters that bear the meaning."""

@@ -41,6 +41,10 @@ SAME = [
     ("停止容器之后清理卷和网络", "终止容器之后清理卷和网络"),
     ("Stop the container before the volume is mounted", "Halt the container before the volume is mounted"),
     ("The tool is used to archive the old logs", "This tool is used to archive old logs"),
+    ("Every night the vault is backed up to the cellar", "The vault is backed up to the cellar every night"),
+    ("Logs are rotated by logrotate every night", "Every night logs are rotated by logrotate"),
+    ("The search supports login, logout and exit", "The search supports exit, logout and login"),
+    ("The backups are deleted after 7 days", "Delete the backups after 7 days"),
 ]
 DIFFERENT = [
     ("Overwrite the remote branch: git push --force", "Overwrite the remote branch: git push --force-with-lease"),
@@ -90,6 +94,22 @@ DIFFERENT = [
     ),
     ("The weekly meeting on Thursday is at ten", "The weekly meeting on Thursday at ten is cancelled"),
     ("The nightly export of the orders failed", "The nightly export of the orders almost failed"),
+    ("Tom hit Ann", "Tom was hit by Ann"),
+    ("Tom hit Ann in the car park", "Ann hit Tom in the car park"),
+    ("In the review Tom praised Ann for the page", "In the review Tom was praised by Ann for the page"),
+    ("The merge broke the build on Monday", "The merge was broken by the build on Monday"),
+    ("The client was charged twice for the invoice", "The client charged twice for the invoice"),
+    ("We were asked to ship on Friday", "We asked to ship on Friday"),
+    ("the dog chased the cat", "the cat chased the dog"),
+    ("My brother lent my sister the car", "My sister lent my brother the car"),
+    ("The supplier owes the client 500 euros", "The client owes the supplier 500 euros"),
+    ("billing calls the auth service at startup", "the auth service calls billing at startup"),
+    ("billing调用auth的接口", "auth调用billing的接口"),
+    ("I owe you 50 euros", "You owe me 50 euros"),
+    ("我欠你五十块钱", "你欠我五十块钱"),
+    ("Li is the manager of Zhang", "Zhang is the manager of Li"),
+    ("小王表扬了小李的工作", "小王受到小李表扬的工作"),
+    ("老板批评了小王", "老板挨了小王批评"),
     *(
         (f"I {before} for the harbour authority in Rotterdam", "I work for the harbour authority in Rotterdam")
         for before in ("used to work", "formerly worked")
