@@ -84,6 +84,10 @@ class Measured:
         """The share of the others of which nothing reaches the floor."""
         return statistics.fmean(each.match < floor_of(self.visible) for each in self.others)
 
+    def answered(self) -> float:
+        """The share of the real queries whose answer is among the first results."""
+        return statistics.fmean(each.answered for each in self.real)
+
     def half(self, number: int) -> Measured:
         """Every other query."""
         return Measured(self.real[number::2], self.others[number::2], self.visible)
@@ -201,13 +205,13 @@ def run() -> list[dict[str, Any]]:
 def main() -> None:
     """Print the table."""
     table = measure(data_directory())
-    print(f"{'corpus':<24} {'AUC':>6} | {'96 % keep':>9} | {'floor':>6} {'kept':>6} {'nothing known':>14}")
-    print(f"{'':<24} {'all':>6} | {'one half':>9} | {'the other half':>20}")
+    print(f"{'corpus':<24} {'AUC':>6} {'R@5':>6} | {'96 % keep':>9} | {'floor':>6} {'kept':>6} {'nothing known':>14}")
+    print(f"{'':<24} {'all':>6} {'all':>6} | {'one half':>9} | {'the other half':>20}")
     for name, measured in table.items():
         first, half = measured.half(0), measured.half(1)
         floor = floor_of(measured.visible)
         figures = f"{floor:6.3f} {half.kept():6.3f} {half.nothing_known():14.3f}"
-        print(f"{name:<24} {measured.auc():6.3f} | {kept_at(first):9.3f} | {figures}")
+        print(f"{name:<24} {measured.auc():6.3f} {measured.answered():6.3f} | {kept_at(first):9.3f} | {figures}")
 
 
 if __name__ == "__main__":

@@ -24,12 +24,14 @@ import numpy as np
 import orjson
 from numpy.typing import NDArray
 
+from projections.search.match import Heard
 from projections.search.ranking import Beside, Candidate, Fusion, fuse, lend
 from projections.vectors.embedding.embeddings import HashedEmbedder
 from projections.vectors.embedding.weights import HASHED_VECTOR_WEIGHT
+from projections.vectors.question import Searched, terms_of, whole_of
 from projections.vectors.store.edge import EdgeStore
 from projections.vectors.store.port import Found, Point, SearchOptions
-from projections.vectors.tokens import document_terms, query_terms
+from projections.vectors.tokens import document_terms
 
 Search = Callable[[str], Sequence[str]]
 """Run one query; returns the ids found, best first, at least ten if there are as many."""
@@ -150,11 +152,17 @@ class Engine:
     def found(self, query: str, path: str = "fused", scope: str = "public") -> Sequence[Found]:
         """What the paths find in one scope, with the score of each path."""
         words_only = path == "keyword"
+        searched = Heard(query).searched
         return self._store.search(
             SearchOptions([scope], limit=CANDIDATES),
-            dense=None if words_only else self._embedder.vectors([query])[0],
-            sparse=None if path == "vector" else query_terms(query, words_only=words_only),
+            dense=None if words_only else self._vector(searched),
+            sparse=None if path == "vector" else terms_of(searched, words_only=words_only),
         )
+
+    def _vector(self, searched: Searched) -> NDArray[np.float32]:
+        if isinstance(self._embedder, HashedEmbedder):
+            return self._embedder.query(searched)
+        return np.asarray(self._embedder.vectors([whole_of(searched)])[0], np.float32)
 
     def ordered(self, results: Sequence[Found], path: str = "fused", beside: Beside | None = None) -> list[str]:
         """The ids of what was found, fused, best first."""

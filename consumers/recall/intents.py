@@ -10,6 +10,7 @@ from consumers.recall.awaited import Awaited, NoAnswer
 from consumers.structured import Structured
 from kledger.contract.errors import LedgerError, ModelFailed
 from kledger.contract.recall import Intent
+from projections.vectors.asking import shortened
 
 PATIENCE = 0.5
 """Seconds that a recall waits for the intent."""
@@ -32,7 +33,7 @@ class ModelIntents:
 
     async def intent(self, message: str) -> tuple[Intent | None, str | None]:
         """What a message is after, or None and why; never raises."""
-        return await self.awaited.answer(object(), lambda: self._asked(message[:MOST_ASKED]))
+        return await self.awaited.answer(object(), lambda: self._asked(shortened(message, MOST_ASKED)))
 
     async def _asked(self, message: str) -> Intent:
         rules = prompt("intent", f"<message>\n{message.replace('<', '‹')}\n</message>")

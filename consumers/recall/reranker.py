@@ -15,6 +15,7 @@ from consumers.recall.awaited import LONGEST, Awaited, NoAnswer
 from consumers.recall.rerank_settings import RerankSettings
 from consumers.recall.scores import MOST_TEXTS, calibrated, raw_scores, with_controls
 from ledger.runtime.breaker import stated_pause
+from projections.vectors.asking import shortened
 
 if TYPE_CHECKING:  # a node without a reranker needs no client of HTTP
     import httpx
@@ -48,7 +49,7 @@ class Reranker:
 
     async def ask(self, query: str, texts: Sequence[str]) -> list[float]:
         """How well each of these texts answers the query, without a deadline. Raises NoAnswer."""
-        query = _sent(query, MOST_QUERY)
+        query = _sent(shortened(query, MOST_QUERY), MOST_QUERY)
         own = [_sent(text, MOST_TEXT) for text in texts[:MOST_TEXTS]]
         asked = with_controls(query, own)
         document = await self._answered(query, asked)

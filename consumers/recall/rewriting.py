@@ -29,6 +29,7 @@ from kledger.contract.errors import LedgerError, ModelFailed
 from kledger.contract.language import Language
 from kledger.contract.seal_mark import MARK
 from projections.search.asked_differently import MOST_QUERIES, Rewritten, has_words, stays_with
+from projections.vectors.asking import shortened
 from projections.vectors.tokens import normalise
 
 Way = Literal["rewrite", "hyde"]
@@ -86,7 +87,7 @@ class Rewriting:
 
         Never raises: without an answer there are no further queries, and `reason` says why.
         """
-        asked = query[:MOST_ASKED]
+        asked = shortened(query, MOST_ASKED)
         if not has_words(asked):
             return Rewritten(reason="the question holds no word to stay with")
         if not self.ways:

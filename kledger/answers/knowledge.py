@@ -13,7 +13,19 @@ from typing_extensions import TypedDict
 from kledger.answers.documents import ItemPart
 from kledger.answers.explained import SearchExplained
 from kledger.answers.models import Evolution
-from kledger.answers.parts import Answered, Count, Fault, JsonDocument, KeptAt, Position, Saved, Time, Total, Warned
+from kledger.answers.parts import (
+    Answered,
+    Count,
+    Fault,
+    JsonDocument,
+    KeptAt,
+    Position,
+    Saved,
+    Searched,
+    Time,
+    Total,
+    Warned,
+)
 from kledger.contract.scopes import Visibility
 from kledger.contract.words import ImportOutcome, ItemStatus, MemoryLayer, Permission
 
@@ -235,6 +247,7 @@ class SearchResults(FoundItems):
     """What a search found; `explained` is there where it was asked for."""
 
     explained: NotRequired[SearchExplained]
+    searched: NotRequired[Searched]
 
 
 class ItemList(Answered):

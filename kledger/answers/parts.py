@@ -14,6 +14,9 @@ JsonDocument = dict[str, JsonValue]
 
 Count = Annotated[int, Field(description="How many there are on this page")]
 Total = Annotated[int, Field(description="How many there are on all pages")]
+Searched = Annotated[
+    int, Field(description="Of a message that is too long for a search, the characters that were searched")
+]
 Position = Annotated[int, Field(description="The log position that the answer is of")]
 PastRetention = Annotated[
     int,

@@ -8,7 +8,7 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from kledger.answers.knowledge import Eval, Hit, ItemMemory, ItemSource, Shown
-from kledger.answers.parts import Answered, Count, JsonDocument, KeptAt, Position, Time, Total
+from kledger.answers.parts import Answered, Count, JsonDocument, KeptAt, Position, Searched, Time, Total
 from kledger.contract.language import Language
 from kledger.contract.recall import Intent
 from kledger.contract.scopes import Visibility
@@ -36,6 +36,7 @@ class Startup(Answered):
     prompt: str
     position: Position
     recall_id: str | None
+    searched: NotRequired[Searched]
 
 
 class RecallWhy(TypedDict):
@@ -124,6 +125,7 @@ class Recalled(Answered):
     left_out: int
     position: Position
     recall_id: str | None
+    searched: NotRequired[Searched]
 
 
 class FocusMetadata(TypedDict):

@@ -6,18 +6,23 @@ from typing import Annotated
 
 from pydantic import Field
 
-from kledger.contract.bounds import MAX_ID, MOST_QUERY
+from kledger.contract.bounds import MAX_ID
 from kledger.contract.language import Language
 from kledger.contract.recall import MOST_RECALLED, Match
-from kledger.contract.sessions import SessionId
+from kledger.contract.sessions import MOST_CONTENT, SessionId
 from kledger.contract.words import MessageKind, RecallLayer
 from kledger.requests.body import Asked
 
+MOST_MESSAGE = MOST_CONTENT
+"""Characters of what is recalled for, as of a message of a session; of a long one the parts are searched that
+say what is asked."""
 MOST_BUDGET = 1_000_000
+Message = Annotated[str, Field(min_length=1, max_length=MOST_MESSAGE)]
 
 
 class RecallRequest(Asked):
-    """What to recall for a message.
+    """What to recall for a message: of one that has more than 4,000 characters its questions, beginning and end are
+    searched.
 
     With a `session` of the caller's, what its context holds already is left out. `target_agent` asks across agents: the
     shared memory, and what that agent knows how to do. `layers` reads these alone. Left out is what matches the message
@@ -25,7 +30,7 @@ class RecallRequest(Asked):
     was then: a log position, or an RFC 3339 moment. The `kind` `page` is for a person who looks: it counts for nothing.
     """
 
-    message: Annotated[str, Field(min_length=1, max_length=MOST_QUERY)]
+    message: Message
     session: SessionId | None = None
     target_agent: Annotated[str, Field(min_length=1, max_length=MAX_ID)] | None = None
     layers: Annotated[list[RecallLayer], Field(min_length=1, max_length=8)] | None = None

@@ -15,7 +15,7 @@ from starlette.requests import Request
 
 from kledger.answers.overview import CHANGE_KINDS
 from kledger.answers.parts import Degraded
-from kledger.contract.bounds import MOST_QUERY, MOST_REASON
+from kledger.contract.bounds import MOST_REASON
 from kledger.contract.errors import InvalidPayload
 from kledger.contract.knowledge import KnowledgeType, Version
 from kledger.contract.language import Language, accepted_language
@@ -25,6 +25,7 @@ from kledger.contract.resource import bound_of, in_capitals
 from kledger.contract.scopes import Caller, Visibility, check_entity, check_scope
 from kledger.contract.words import RecallPath, SearchKind
 from kledger.requests.owners import owner_named
+from kledger.requests.recall import MOST_MESSAGE
 from ledger.event import Lineage
 from producers.http.identity import caller_of, lineage_of, retry_of, seen_by, writer_of
 from producers.operations.desk import DEFAULT_WAIT, MAX_WAIT, Freshness
@@ -291,7 +292,7 @@ _MATCH = "Leave out results that cover less of the query than this share"
 class SearchQuery(ReadQuery):
     """What a search asks."""
 
-    q: Annotated[str, Field(min_length=1, max_length=MOST_QUERY, description="What to look for, in words")]
+    q: Annotated[str, Field(min_length=1, max_length=MOST_MESSAGE, description="What to look for, in words")]
     top_k: Annotated[int, Field(ge=1, le=100)] = 5
     min_score: Annotated[int, Field(ge=0, le=5)] = 3
     min_match: Annotated[Match, Field(description=_MATCH)] = 0.0

@@ -19,7 +19,7 @@ from projections.search.explained import explained
 from projections.search.items import Items, Then, fits, items_then, seen_count
 from projections.search.known import Known
 from projections.search.lately import Lately
-from projections.search.match import Matches, Passages, Weighed, weighed
+from projections.search.match import Heard, Matches, Passages
 from projections.search.neighbours import neighbours
 from projections.search.placed import placed_by_scope
 from projections.search.policy import policy
@@ -70,14 +70,14 @@ class Searcher:
         """
         self._searched = time.monotonic()
         now = await self._moment(asked)
-        words: list[Weighed] = []  # weighed while the vector process searches
-        hits = await self._hits(asked, lambda: words.append(weighed(asked.query)))
+        heard = Heard(asked.query)
+        hits = await self._hits(asked, heard)
         scores = {each.valid_from: Scores(each.keyword, each.vector) for each in hits}
         found, beside = await self._found(asked, [each.valid_from for each in hits], scores, now)
         by_id = {item.item_id: item for item in found.items}
         read: dict[str, Passages] = {}
         matches = Matches(
-            words[0] if words else weighed(asked.query),
+            heard.weighed,
             read,
             lambda item_id: scores.get(by_id[item_id].at, _NO_SCORES).vector,
             meaning=self._feed.vector_weight > HASHED_VECTOR_WEIGHT,
@@ -146,7 +146,7 @@ class Searcher:
         shown = {**then, **await self._cache().shown([item for item in items if item.at not in then])}
         return {item.item_id: shown[item.at] for item in items if item.at in shown}
 
-    async def _hits(self, asked: Asked, meanwhile: Callable[[], None]) -> list[Found]:
+    async def _hits(self, asked: Asked, heard: Heard) -> list[Found]:
         """What the paths of the vector process find."""
         if asked.paths == "recency":
             return []
@@ -159,14 +159,16 @@ class Searcher:
             dict(asked.only or {}),
             versions=asked.versions,
         )
-        answer = await self._feed.searches.answer(asked.query, options, asked.paths, meanwhile)
+        searched = heard.searched
+        # weighed while the vector process searches
+        answer = await self._feed.searches.answer(searched, options, asked.paths, lambda: heard.weighed)
         if answer.lacking is not None and asked.lacking is not None:
             reason = f"{answer.lacking}: the answer goes by words and freshness; see /health for the endpoint"
             asked.lacking(Degraded(part="embeddings", reason=reason, position=self._feed.applied))
         found = answer.found
         if asked.since is not None and not has_the_best_since(asked.since, found, most):
             fresh = await self._feed.searches.answer(
-                asked.query, replace(options, limit=RECENT, since=asked.since), asked.paths
+                searched, replace(options, limit=RECENT, since=asked.since), asked.paths
             )
             known = {each.valid_from for each in found}
             found = [*found, *(each for each in fresh.found if each.valid_from not in known)]

@@ -11,13 +11,14 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from projections.vectors.asking import questions_among, what_is_asked
+from projections.vectors.asking import among, faults_among, is_about_a_fault, what_is_asked
+from projections.vectors.question import Question, Searched
 from projections.vectors.tokens import MOST_CHARACTERS, documents_terms, fragments_by_word, query_terms
 
 BACKGROUND = Path(__file__).with_name("background.npz")
@@ -29,6 +30,8 @@ LENT_MATCH = 0.9
 LEAST_ASKED = 35.0
 """Weight of a question among other sentences that says enough to be known by its words, as of some three that are
 rare: 怎么办 and "how do I fix it" weigh less, and 95 of 100 queries of bench/recall.py more."""
+MOST_BESIDE = 2.0
+"""Of the weight of a question and the sentences next to it, what all others of a message weigh at most."""
 LEAST_SHARE = 3e-5
 """A term in fewer texts than this is as rare as an unknown one."""
 _TEXTS = 1e5
@@ -57,6 +60,8 @@ class Weighed:
     """Where the fragments of each word begin among the terms; they stand together, after all other terms."""
     questions: Weighed | None = None
     """The questions alone, of a message that says other things too: the better match of the two counts."""
+    weight: float = 0.0
+    """What all terms weigh together."""
 
 
 def weighed(query: str) -> Weighed:
@@ -64,12 +69,52 @@ def weighed(query: str) -> Weighed:
 
     What only asks is left out, where anything else is said.
     """
-    asked = what_is_asked(query)
-    whole = _weighed(asked)
-    if asked != query and not len(whole.terms):
-        whole = _weighed(query)
-    questions = questions_among(query)
-    return whole if questions is None else replace(whole, questions=_weighed(questions, LEAST_ASKED))
+    return Heard(query).weighed
+
+
+class Heard:
+    """A query as it is heard: what it asks is read once, for the paths that search and for the match."""
+
+    def __init__(self, query: str) -> None:
+        asked = what_is_asked(query)
+        self._query = query
+        self._asked = asked if any(map(str.isalnum, asked)) else query
+        self._among = among(query)
+
+    @cached_property
+    def weighed(self) -> Weighed:
+        """Its terms, weighed: the whole, the questions alone, and these with the faults that they ask about."""
+        whole = _weighed(self._asked)
+        if self._asked != self._query and not len(whole.terms):
+            whole = _weighed(self._query)
+        if self._among is None:
+            return whole
+        questions = _weighed(self._among.questions, LEAST_ASKED)
+        if self._faults:
+            questions = replace(questions, questions=_weighed(f"{self._among.questions}\n{self._faults}", LEAST_ASKED))
+        return replace(whole, questions=questions)
+
+    @cached_property
+    def _faults(self) -> str:
+        """The lines that tell of a fault, where the questions ask about one, or say little."""
+        questions = "" if self._among is None else self._among.questions
+        if is_about_a_fault(questions) or _weighed(questions).weight < LEAST_ASKED:
+            return faults_among(self._query)
+        return ""
+
+    @property
+    def searched(self) -> Searched:
+        """What the paths search for: all that stands further from a question than the sentence next to it weighs no
+        more than MOST_BESIDE times what is near."""
+        if self._among is None or self._among.near is None:
+            return self._asked
+        near = f"{self._among.near}\n{self._faults}" if self._faults else self._among.near
+        weight = _weight(near)
+        others = _weight(self._asked) - weight
+        if weight <= 0 or others <= MOST_BESIDE * weight:
+            return self._asked
+        says = min(1.0, weight / LEAST_ASKED)
+        return Question(self._asked, near, says * MOST_BESIDE * weight / others + 1 - says)
 
 
 def _weighed(asked: str, least: float = 0.0) -> Weighed:
@@ -89,7 +134,13 @@ def _weighed(asked: str, least: float = 0.0) -> Weighed:
     order = np.array([*others, *itertools.chain(*words)], np.intp)
     begins = np.cumsum([len(others), *map(len, words)], dtype=np.intp)[:-1]
     shares = weights / total if total else weights
-    return Weighed(terms.indices[order], shares[order], begins)
+    return Weighed(terms.indices[order], shares[order], begins, weight=float(weights.sum()))
+
+
+def _weight(text: str) -> float:
+    """What the different terms of a text weigh together."""
+    terms = query_terms(text, of_stop_words=False, each_once=True)
+    return float((terms.values * _rarity(terms.indices)).sum())
 
 
 def passages(task: str, content: str) -> Passages:
@@ -123,7 +174,7 @@ def covered_by_each(query: Weighed, items: Sequence[Passages]) -> list[float]:
     whole = _covered_by_each(query, items)
     if query.questions is None:
         return whole
-    return list(map(max, whole, _covered_by_each(query.questions, items)))
+    return list(map(max, whole, covered_by_each(query.questions, items)))
 
 
 def _covered_by_each(query: Weighed, items: Sequence[Passages]) -> list[float]:

@@ -39,7 +39,7 @@ def policy(model: str) -> str:
         "match": [
             *(FLOOR_OF_ONE, FLOOR_A_TENFOLD, MOST_FLOOR),
             *(match.PASSAGE, match.LEAST_SHARE, match.UNRELATED),
-            *(match.FEWEST_FRAGMENTS, match.LONE_FRAGMENT, match.LEAST_ASKED),
+            *(match.FEWEST_FRAGMENTS, match.LONE_FRAGMENT, match.LEAST_ASKED, match.MOST_BESIDE, asking.MOST_FAULTS),
         ],
         "rerank": [dict(rerank.SWAY), dict(rerank.RANKS), rerank.MAIN, rerank.ALSO],
         "other words": [

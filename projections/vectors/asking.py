@@ -8,6 +8,7 @@ message: 请求 has no 请问 in it, 告诉我的人 is somebody, and "hello wor
 from __future__ import annotations
 
 import re
+from typing import NamedTuple
 
 from projections.vectors.tokens import normalise
 
@@ -60,13 +61,34 @@ _THANKS = (
 )
 _AFTER = re.compile(rf"(?:{_MARK}+(?:{_THANKS}|[好行]吗|可以吗|好不好|行不行))+{_MARK}*$")
 _ASKS = re.compile(rf"(?:[好行]吗|可以吗|好不好|行不行|[吗嘛呢]){_MARK}*$")
-_SENTENCE = re.compile(r"(?<=[?!。;\n])|(?<=\.)\s+")
+_SENTENCE = re.compile(r"(?<=[!。;\n])|(?<=\?)(?![a-z0-9_/&=%.-])|(?<=\.)\s+")  # /orders?page=2 asks nothing
+_ENDS = re.compile(r"[!！。;；\n]+|[?？]+(?![a-z0-9_/&=%.-])|\.(?=\s)")
+_MOMENT = re.compile(r"^[\s\[(]*\d{2,4}[-/.]\d{1,2}[-/.]\d{1,2}[t\s]*[\d:.,]*\s?(?:z|[+-]\d{2}:?\d{2})?[\])]*")
 _QUESTION = re.compile(
     r"\?\W*$|(?:什么|哪|谁)(?![^，,]{0,3}[都也])|怎么|怎样|如何|几(?!乎)|多少|多[大久长远高重深]|为何|是否|是不是|有没有|[吗呢]\W*$|请问"
     r"|^\W*(?:what|who|whom|whose|when|where|why|how|which|do|does|did|is|are|was|were|can|could|should|will|would|has"
     r"|have)(?![0-9a-z_])"
 )
-PHRASES = (_BEFORE.pattern, _AFTER.pattern, _ASKS.pattern, _SENTENCE.pattern, _QUESTION.pattern)
+_FAULT = re.compile(
+    r"(?<![a-z])(?:error|[a-z0-9_]*exception|[a-z0-9_]+error|fail(?:s|ed|ure)?|fatal|panic|refused|denied|killed"
+    r"|timed out|timeout|cannot|unable to|not found|segfault|critical)(?![a-z])|报错|出错|错误|异常|失败|拒绝|超时|崩溃"
+)
+MOST_FAULTS = 3
+"""Lines that tell of a fault which are read beside questions that say little: the last ones, as a log ends with it."""
+_PASTED = re.compile(r"[\[\]{}<>=|\\/]|\d{3}")
+"""What a line of a log or of code has, and a sentence of a person seldom."""
+PHRASES = (
+    *(_BEFORE.pattern, _AFTER.pattern, _ASKS.pattern, _SENTENCE.pattern, _QUESTION.pattern),
+    *(_ENDS.pattern, _FAULT.pattern, _MOMENT.pattern, _PASTED.pattern),
+)
+_LONG, _MANY = 1_000, 8
+"""Characters and sentences beyond which a message without a question may have been pasted."""
+_AT_AN_END = 10_000
+"""Characters at each end of a long message in which its questions and faults are looked for."""
+_LONGEST = 400
+"""Characters of a sentence that is looked at there: a longer one is a part of what was pasted."""
+_MOST_LOOKED_AT = 500
+"""Sentences that are looked at there."""
 _READ = 200
 """Characters at an end of a message in which such phrases are looked for; a long run of marks would take its square."""
 
@@ -81,13 +103,115 @@ def what_is_asked(message: str) -> str:
     return message if asked == whole else asked
 
 
+class Among(NamedTuple):
+    """The questions of a message that says other things too, without phrases that only ask."""
+
+    questions: str
+    near: str | None
+    """The questions with the sentences right before and after each on its line, which tell what they are about; None
+    where these are all."""
+
+
+def among(message: str) -> Among | None:
+    """The questions among other sentences; None where a message says nothing else, or asks nothing.
+
+    Without a question, of much that was pasted the sentence before it and the one behind it ask.
+    """
+    lines = enumerate(normalise(message).split("\n"))
+    sentences = [(line, each) for line, text in lines for each in _SENTENCE.split(text) if re.search(r"\w", each)]
+    asking = [at for at, (_, each) in enumerate(sentences) if _asks(each)]
+    if not asking and len(message) > _LONG and len(sentences) > _MANY:
+        asking = [at for at in (0, len(sentences) - 1) if not _PASTED.search(sentences[at][1])]
+    if not asking or len(asking) == len(sentences):
+        return None
+    # what was pasted begins a line of its own
+    near = sorted(
+        {
+            at
+            for place in asking
+            for at in (place - 1, place, place + 1)
+            if 0 <= at < len(sentences) and sentences[at][0] == sentences[place][0]
+        }
+    )
+    questions, beside = ("\n".join(what_is_asked(sentences[at][1]) for at in places) for places in (asking, near))
+    return Among(questions, None if len(near) == len(sentences) else beside)
+
+
 def questions_among(message: str) -> str | None:
     """The questions of a message that says other things too; None where it says nothing else, or asks nothing."""
-    sentences = [each for each in _SENTENCE.split(normalise(message)) if re.search(r"\w", each)]
-    questions = [each for each in sentences if _QUESTION.search(each) or _begins_by_asking(each)]
-    if not questions or len(questions) == len(sentences):
-        return None
-    return "\n".join(map(what_is_asked, questions))
+    found = among(message)
+    return None if found is None else found.questions
+
+
+def faults_among(message: str) -> str:
+    """The last different lines of a message that tell of a fault and ask nothing, as those of a log."""
+    lines = (each for each in normalise(message).split("\n") if _FAULT.search(each) and not _asks(each))
+    return "\n".join(list(dict.fromkeys(map(_without_moment, lines)))[-MOST_FAULTS:])
+
+
+def is_about_a_fault(question: str) -> bool:
+    """Whether a question speaks of an error, which then stands beside it."""
+    return _FAULT.search(normalise(question)) is not None
+
+
+def shortened(message: str, most: int) -> str:
+    """A message of `most` characters at most: the sentences that ask and the lines that tell of a fault near its ends,
+    then its beginning and its end, each in its place. A shorter message is itself."""
+    if len(message) <= most:
+        return message
+    message = message.strip()
+    read = [(span, normalise(message[span[0] : span[1]])) for span in _near_the_ends(message)]
+    asking = [span for span, plain in read if _asks(plain)]
+    faults = [span for span, plain in read if _FAULT.search(plain)]
+    kept = [*_within(asking, most // 4), *_within(sorted(faults, reverse=True), most // 4)]
+    left = most - sum(end - at + 1 for at, end in set(kept)) - 2
+    kept += [(0, left // 2), (len(message) - left // 2, len(message))]
+    return "\n".join(message[at:end] for at, end in _joined(kept))[:most]
+
+
+def _near_the_ends(message: str) -> list[tuple[int, int]]:
+    """Where each sentence begins and ends, those at the ends of a message first."""
+    spans: list[tuple[int, int]] = []
+    first = min(len(message), _AT_AN_END)
+    for begin, end in ((0, first), (max(first, len(message) - _AT_AN_END), len(message))):
+        at = begin
+        for cut in _ENDS.finditer(message, begin, end):
+            spans.append((at, cut.end()))
+            at = cut.end()
+        spans.append((at, end))
+    spans = [(at, end) for at, end in spans if 0 < end - at <= _LONGEST and re.search(r"\w", message[at:end])]
+    return sorted(spans, key=lambda span: min(span[0], len(message) - span[1]))[:_MOST_LOOKED_AT]
+
+
+def _within(spans: list[tuple[int, int]], most: int) -> list[tuple[int, int]]:
+    """The first of these that have so many characters together."""
+    kept: list[tuple[int, int]] = []
+    for at, end in spans:
+        most -= end - at + 1
+        if most < 0:
+            break
+        kept.append((at, end))
+    return kept
+
+
+def _joined(spans: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    """The same places, in order and each once."""
+    joined: list[tuple[int, int]] = []
+    for at, end in sorted(spans):
+        if joined and at <= joined[-1][1]:
+            joined[-1] = (joined[-1][0], max(end, joined[-1][1]))
+        else:
+            joined.append((at, end))
+    return joined
+
+
+def _asks(plain: str) -> bool:
+    return bool(_QUESTION.search(plain)) or _begins_by_asking(plain)
+
+
+def _without_moment(line: str) -> str:
+    """A line of a log without the time that it begins with."""
+    return _MOMENT.sub("", line).strip()
 
 
 def _begins_by_asking(sentence: str) -> bool:

@@ -20,6 +20,7 @@ from kledger.contract import errors
 from kledger.contract.errors import LedgerError, ServiceFailed
 from ledger.runtime.private import child_environment
 from projections.vectors.errors import EmbeddingFailed, VectorProcessGone, VectorsDamaged, VectorStoreFailed
+from projections.vectors.question import Searched
 from projections.vectors.store.port import Awaiting, Found, SearchOptions
 from projections.vectors.wire import Change, Frame, Paths, Settings, Store, Unpacked, change_frame, pack, settings_frame
 
@@ -128,7 +129,11 @@ class VectorClient:
         return self._process.returncode is None and not self._reading.done()
 
     async def answer(
-        self, query: str, options: SearchOptions, paths: Paths = "fused", meanwhile: Callable[[], None] | None = None
+        self,
+        query: Searched,
+        options: SearchOptions,
+        paths: Paths = "fused",
+        meanwhile: Callable[[], object] | None = None,
     ) -> Answer:
         """The best versions of each path, best keyword score first (see `port.VectorStore.search`).
 
@@ -222,7 +227,7 @@ class VectorClient:
         number = next(self._ids)
         return await self._exchange(number, {"id": number, "do": verb, **arguments})
 
-    async def _exchange(self, number: int, frame: Frame, meanwhile: Callable[[], None] | None = None) -> Any:
+    async def _exchange(self, number: int, frame: Frame, meanwhile: Callable[[], object] | None = None) -> Any:
         if not self.running or self._process.stdin is None:
             raise self._gone()
         answer: asyncio.Future[Any] = asyncio.get_running_loop().create_future()

@@ -19,10 +19,10 @@ from projections.vectors.embedding.kept import Vector
 from projections.vectors.embedding.queries import QueryEmbedder
 from projections.vectors.errors import VectorStoreFailed
 from projections.vectors.examination import differences
+from projections.vectors.question import Searched, terms_of, whole_of
 from projections.vectors.slices import next_slice
 from projections.vectors.store.points import points_of, text_of
 from projections.vectors.store.port import Awaiting, Found, Point, SearchOptions, VectorStore
-from projections.vectors.tokens import query_terms
 from projections.vectors.wire import Change, Close, Paths, Store
 
 REST_FACTOR = 2.0  # pause after a slice while there are searches, in units of the slice's time
@@ -61,24 +61,26 @@ class Engine:
         """Whether a search waits for nothing: neither for the vector of its query nor for a server."""
         return self._queries is None and not self._store.waits_on_network
 
-    def found(self, query: str, options: SearchOptions, paths: Paths, dense: Vector | None = None) -> list[Found]:
+    def found(self, query: Searched, options: SearchOptions, paths: Paths, dense: Vector | None = None) -> list[Found]:
         """See `port.VectorStore.search`; `dense`: the query, where a model makes the vectors. Raises VectorsDamaged."""
         self._last_search = time.monotonic()
         return self._store.search(
             options,
             dense=self._query_vector(query, paths) if self._queries is None else dense,
-            sparse=None if paths == "vector" else query_terms(query, words_only=paths == "keyword"),
+            sparse=None if paths == "vector" else terms_of(query, words_only=paths == "keyword"),
         )
 
     async def search(
-        self, query: str, options: SearchOptions, paths: Paths = "fused"
+        self, query: Searched, options: SearchOptions, paths: Paths = "fused"
     ) -> tuple[list[Found], str | None]:
         """What is found, in every kind of store and of vectors; and why dense vectors were not used for all hits."""
         self._last_search = time.monotonic()
         dense: Vector | None = None
         lacking: str | None = None
         if paths != "keyword" and self._queries is not None:
-            dense, lacking = await self._queries.vector(query)  # awaited here, so that others are served meanwhile
+            dense, lacking = await self._queries.vector(
+                whole_of(query)
+            )  # awaited here, so that others are served meanwhile
             lacking = lacking or self._behind()
         if self._store.waits_on_network:
             return await asyncio.to_thread(self.found, query, options, paths, dense), lacking
@@ -319,7 +321,7 @@ class Engine:
             return await asyncio.to_thread(function, *arguments)
         return function(*arguments)
 
-    def _query_vector(self, query: str, paths: Paths) -> Vector | None:
+    def _query_vector(self, query: Searched, paths: Paths) -> Vector | None:
         return None if paths == "keyword" else self._hashed().query(query)
 
     def _hashed(self) -> HashedEmbedder:

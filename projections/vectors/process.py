@@ -28,6 +28,7 @@ from projections.vectors.embedding.kept import MOST_QUESTIONS, EmbeddingStore, K
 from projections.vectors.embedding.queries import QueryEmbedder
 from projections.vectors.engine import Engine
 from projections.vectors.errors import EmbeddingFailed
+from projections.vectors.question import searched_in
 from projections.vectors.store.edge import EdgeStore
 from projections.vectors.store.port import Found, SearchOptions, VectorStore
 from projections.vectors.wire import Frame, KeptAt, Settings, Store, Unpacked, pack, read_change, read_settings
@@ -129,7 +130,7 @@ async def _listen(engine: Engine, requests: Requests, answers: asyncio.StreamWri
 def _find(engine: Engine, frame: Frame, answers: asyncio.StreamWriter) -> None:
     """Answer a search that waits for nothing where it is read: a task and a turn for it took as long as its engine."""
     try:
-        hits = engine.found(frame["query"], SearchOptions(**frame["options"]), frame["paths"])
+        hits = engine.found(searched_in(frame["query"]), SearchOptions(**frame["options"]), frame["paths"])
         answer: Frame = {"id": frame["id"], "ok": _found(hits, None)}
     except Exception as error:
         answer = _failed(frame, error)
@@ -160,7 +161,9 @@ async def _do(engine: Engine, frame: Frame) -> Any:
     verb, given = frame.get("do"), {key: value for key, value in frame.items() if key not in ("id", "do")}
     match verb:
         case "search":
-            return _found(*await engine.search(given["query"], SearchOptions(**given["options"]), given["paths"]))
+            return _found(
+                *await engine.search(searched_in(given["query"]), SearchOptions(**given["options"]), given["paths"])
+            )
         case "index":
             changes = [read_change(change) for change in given["changes"]]
             return await engine.index(changes, after=given["after"], checkpoint=given["checkpoint"])

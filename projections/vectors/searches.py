@@ -11,6 +11,7 @@ from kledger.contract.errors import ViewBehind
 from projections.engine.view import View
 from projections.vectors.client import Answer, VectorClient
 from projections.vectors.errors import VectorProcessGone
+from projections.vectors.question import Searched
 from projections.vectors.store.port import SearchOptions
 from projections.vectors.wire import Paths
 
@@ -58,7 +59,7 @@ class Searches:
         self._seen, self._sent = min(self._seen, applied), min(self._sent, applied)
 
     async def answer(
-        self, query: str, options: SearchOptions, paths: Paths, meanwhile: Callable[[], None] | None = None
+        self, query: Searched, options: SearchOptions, paths: Paths, meanwhile: Callable[[], object] | None = None
     ) -> Answer:
         """See VectorClient.answer; waits up to a limit while the process restarts.
 

@@ -199,12 +199,13 @@ def _firsts(keys: NDArray[np.uint64]) -> NDArray[np.int64]:
     return np.flatnonzero(np.r_[True, keys[1:] != keys[:-1]]) if len(keys) else np.zeros(0, np.int64)
 
 
-def query_terms(text: str, *, words_only: bool = False, of_stop_words: bool = True) -> Sparse:
+def query_terms(text: str, *, words_only: bool = False, of_stop_words: bool = True, each_once: bool = False) -> Sparse:
     """The sparse vector of a query.
 
     `words_only` is plain keyword search: stems and Chinese pairs. Otherwise pairs of words and fragments are added,
-    those of stop words too unless `of_stop_words` is false, which leaves out Chinese stop characters as well. A query
-    of only stop words and punctuation gives an empty vector, but for these.
+    those of stop words too unless `of_stop_words` is false, which leaves out Chinese stop characters as well. A term
+    counts as often as it occurs, or `each_once`. A query of only stop words and punctuation gives an empty vector, but
+    for these.
     """
     terms = _terms(text, of_stop_words=of_stop_words)
     weights: dict[int, float] = {}
@@ -217,7 +218,7 @@ def query_terms(text: str, *, words_only: bool = False, of_stop_words: bool = Tr
         ]
     for occurring, weight in kinds:
         for term, count in Counter(occurring).items():
-            weights[term] = weights.get(term, 0.0) + weight * count
+            weights[term] = weights.get(term, 0.0) + (weight if each_once else weight * count)
     return Sparse(
         indices=np.fromiter(weights.keys(), np.uint32, len(weights)),
         values=np.fromiter(weights.values(), np.float32, len(weights)),

@@ -10,11 +10,13 @@ from pydantic import BaseModel
 from kledger.contract.knowledge import AclEntry, Case, Source
 from kledger.contract.memory import Memory
 from kledger.contract.seal_mark import MARK
+from kledger.contract.sessions import MOST_CONTENT
 from kledger.requests import knowledge as requests
 from kledger.requests import memory as memory_requests
 from kledger.requests import models as model_requests
 from kledger.requests import resources as resource_requests
 from kledger.requests import slims as slim_request
+from kledger.requests.recall import RecallRequest
 from ledger.events import FACTS
 from ledger.events.conflict import ConflictResolved
 from ledger.events.extraction import ExtractionRequested
@@ -27,6 +29,7 @@ from ledger.events.scope_type import ScopeTypeRegistered
 from ledger.events.slim import SlimRequested
 from ledger.vocabulary.old_versions import EARLIER
 from producers.http.parameters import SearchQuery
+from producers.operations.recall.search import searched
 from tests.contracts.shapes import of, parts, shape
 
 PAIRS: list[tuple[type[BaseModel], type[BaseModel], set[str]]] = [
@@ -66,11 +69,15 @@ def test_each_field_of_a_request_has_the_limits_of_the_event_that_it_becomes(
         assert shape(*of(ours)) == shape(*of(theirs)), name
 
 
-def test_what_a_search_asks_fits_into_the_record_of_what_it_served() -> None:
-    asked, kept = SearchQuery.model_fields["q"], RecallServed.model_fields["query"]
-    longest = {str(one) for one in kept.metadata if "max_length" in str(one)}
-    assert longest
-    assert longest <= {str(one) for one in asked.metadata}
+def test_what_is_searched_of_a_message_fits_into_the_record_of_what_it_served() -> None:
+    longest = SearchQuery.model_json_schema()["properties"]["q"]["maxLength"]
+    assert longest == RecallRequest.model_json_schema()["properties"]["message"]["maxLength"] == MOST_CONTENT
+    kept = RecallServed.model_json_schema()["properties"]["query"]["maxLength"]
+    for message in ("word " * (longest // 5), "字" * longest, "what? " * (longest // 6), "error\n" * (longest // 6)):
+        text, told = searched(message)
+        assert 0 < len(text) <= kept
+        assert told == {"searched": len(text)}
+    assert searched("where?" * 600) == ("where?" * 600, {})
 
 
 @pytest.mark.parametrize("fact", [KnowledgeSaved, ResourceSaved])

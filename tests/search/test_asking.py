@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from kledger.contract.recall import MOST_FLOOR
-from projections.search.match import covered, passages, weighed
-from projections.vectors.asking import questions_among, what_is_asked
+from projections.search.match import Heard, covered, passages, weighed
+from projections.vectors.asking import questions_among, shortened, what_is_asked
+from projections.vectors.question import Question
 
 CHINESE = (
     *("请问{}", "请问一下，{}", "請問{}", "你好，请问{}？", "不好意思打扰一下，{}", "能不能告诉我{}"),
@@ -123,3 +124,94 @@ def test_a_message_matches_as_a_whole_or_by_its_question_whichever_is_better() -
 )
 def test_a_question_that_says_little_makes_nothing_known_by_itself(message: str, content: str) -> None:
     assert covered(weighed(message), passages("", content)) < MOST_FLOOR
+
+
+CHAT = (
+    "Yesterday I had lunch with two friends from university, and we talked about films, holidays and rain. My "
+    "sister called because her train was late and she had to wait in the rain. This morning the coffee machine broke, "
+    "so I walked to the bakery at the corner, met my neighbour with his dog, and bought bread, cheese and a paper. "
+)
+LOG = "".join(
+    f"2026-11-28T10:00:{n % 60:02}.12Z INFO [worker-{n % 7}] GET /orders?page={n} lease {n * 7919 % 1000} renewed\n"
+    for n in range(120)
+)
+FAULT = "2026-11-28T10:59:59.001Z ERROR [nightly] connect ECONNREFUSED 127.0.0.1:6379\n"
+MENDED = passages(
+    "", "The nightly job failed with ECONNREFUSED 127.0.0.1:6379: redis was down; the unit starts at boot."
+)
+PORT = passages("", "The staging database of the shop is Postgres 15, port 5433.")
+
+
+@pytest.mark.parametrize("phrase", [*CHINESE, *ENGLISH])
+def test_the_paths_search_without_phrases_that_ask(phrase: str) -> None:
+    searched = Heard(phrase.format("port of the staging database")).searched
+    assert isinstance(searched, str)
+    assert searched.strip("?？。. ") == "port of the staging database"
+
+
+@pytest.mark.parametrize(
+    "message", ["the port of staging", "请问", "Please.", "Where is it?", "Momo is a cat. Where is she?"]
+)
+def test_a_plain_message_and_one_of_a_few_sentences_is_searched_for_as_it_is(message: str) -> None:
+    assert Heard(message).searched == message.lower() or Heard(message).searched == message
+
+
+def test_much_that_is_said_far_from_a_question_counts_for_less_than_what_stands_next_to_it() -> None:
+    searched = Heard(f"{CHAT}I use rsync at work. How do I keep the dates of the files?").searched
+    assert isinstance(searched, Question)
+    assert "rsync" in searched.near
+    assert "lunch" not in searched.near
+    assert 0 < searched.rest < 0.8
+
+
+@pytest.mark.parametrize("addresses", ["GET /orders?page=2 took 3 ms.", "see http://a.example/x?y=1."])
+def test_the_question_mark_of_an_address_asks_nothing(addresses: str) -> None:
+    assert questions_among(f"{addresses} Where is the key?") == "where is the key?"
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        f"{LOG}\nWhich port is the staging database of the shop on?",
+        f"Which port is the staging database of the shop on? Here is my log:\n{LOG * 20}",
+        f"{LOG}\nHow do I reach the shop?\nWhich port is the staging database of the shop on?\n{LOG[:2000]}",
+    ],
+)
+def test_a_question_is_known_whatever_is_pasted_with_it(message: str) -> None:
+    asked = shortened(message, 4_000)
+    assert len(asked) <= 4_000 < len(message)
+    assert "Which port is the staging database of the shop on?" in asked
+    assert covered(weighed(asked), PORT) > 0.6
+    assert covered(weighed(asked), MENDED) < MOST_FLOOR
+
+
+@pytest.mark.parametrize(
+    "question", ["Why does this happen?", "这是怎么回事？", "帮我看看这个报错是怎么回事？", "How do I fix this error?"]
+)
+@pytest.mark.parametrize(
+    "pasted", [f"{{}}\n{LOG}{FAULT}{LOG[:500]}", f"{LOG}{FAULT}\n{{}}", f"{{}}\n{FAULT * 3}Some more of it.\n"]
+)
+def test_a_question_about_a_pasted_fault_is_answered_by_what_mended_it(question: str, pasted: str) -> None:
+    asked = weighed(shortened(pasted.format(question), 4_000))
+    assert covered(asked, MENDED) > MOST_FLOOR
+    assert covered(asked, PORT) < MOST_FLOOR
+
+
+@pytest.mark.parametrize("pasted", ["{}\n" + LOG, LOG + "{}", "{}\n" + LOG[:3000], LOG[:3000] + "\n{}"])
+def test_what_is_said_before_or_behind_a_pasted_log_is_known_without_a_question(pasted: str) -> None:
+    message = pasted.format("Connect to the port of the staging database of the shop")
+    assert covered(weighed(shortened(message, 4_000)), PORT) > 0.6
+    searched = Heard(shortened(message, 4_000)).searched
+    assert isinstance(searched, Question)
+    assert searched.near == "connect to the port of the staging database of the shop"
+
+
+def test_a_log_alone_makes_nothing_known_that_it_does_not_name() -> None:
+    assert covered(weighed(shortened(LOG, 4_000)), PORT) < MOST_FLOOR
+
+
+@pytest.mark.parametrize("run", ["a", "? ", "x? ", "error\n", "错误", "\n", " ", "2026-11-28 ", "[(", "é"])
+def test_a_message_of_a_megabyte_is_shortened_by_its_ends_alone(run: str) -> None:
+    message = run * (1_000_000 // len(run))
+    assert len(shortened(message, 4_000)) <= 4_000
+    assert shortened("where?", 4_000) == "where?"

@@ -13,9 +13,12 @@ from kledger.contract import language
 from kledger.contract.scopes import Visibility
 from kledger.contract.sessions import Window
 from kledger.contract.words import ExtractionKind, ItemFilter, MemoryLayer, ProfileType
+from kledger.requests.recall import MOST_MESSAGE
 
-Query = Annotated[str, Field(min_length=1, max_length=4_000, description="What to look for, in words, in any language")]
-About = Annotated[str, Field(max_length=4_000, description="What you are about to do; may be left out")]
+Query = Annotated[
+    str, Field(min_length=1, max_length=MOST_MESSAGE, description="What to look for, in words, in any language")
+]
+About = Annotated[str, Field(max_length=MOST_MESSAGE, description="What you are about to do; may be left out")]
 TopK = Annotated[int, Field(ge=1, le=100, description="At most so many items")]
 MinMatch = Annotated[float, Field(ge=0, le=1, description="Leave out items that cover less of the query than this")]
 MinScore = Annotated[int, Field(ge=0, le=5, description="Leave out items with a score below this")]
@@ -150,7 +153,9 @@ Trigger = Annotated[str, Field(description="When the procedure is due")]
 Steps = Annotated[list[str] | None, Field(description="The steps of the procedure, in order")]
 Words = Annotated[list[str] | None, Field(description="Words to find it by")]
 RelatedIds = Annotated[list[str] | None, Field(description="The ids of related memories")]
-Message = Annotated[str, Field(description="What was said to you, or what you are about to do", min_length=1)]
+Message = Annotated[
+    str, Field(description="What was said to you, or what you are about to do", min_length=1, max_length=MOST_MESSAGE)
+]
 OneSession = Annotated[
     str, Field(max_length=200, description="The session of the message; what its context holds is left out")
 ]

@@ -54,7 +54,8 @@ def no_address(path: str, params: Mapping[str, Any], error: Exception) -> str:
     if len(path) + sum(said.values()) < LONG:
         return refused
     which = QUERY.get(longest, longest) if said.get(longest, 0) > len(path) else "the id"
-    return f"{refused}: the address is too long: {which} has to be shorter"
+    instead = "; recall takes a long message" if which == QUERY["q"] else ""
+    return f"{refused}: the address is too long: {which} has to be shorter{instead}"
 
 
 def _causes(error: BaseException | None) -> Iterator[BaseException]:

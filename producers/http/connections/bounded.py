@@ -188,7 +188,7 @@ class BoundedConnection(OneProtocol):
             self._refuse(
                 HeadTooLarge(
                     f"the request's address and headers have more than {self.limits.head:,} bytes, which is the limit "
-                    "here: send long texts in the body"
+                    "here: send long texts in the body, as POST /api/memory/recall takes a message"
                 )
             )
         else:

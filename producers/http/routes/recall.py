@@ -8,11 +8,10 @@ from fastapi import APIRouter, Query
 from pydantic import Field
 
 from kledger.answers.recall import FocusedGoal, Goal, GoalList, Prompt, PromptList, Recalled, Startup
-from kledger.contract.bounds import MOST_QUERY
 from kledger.contract.language import LANGUAGES
 from kledger.contract.recall import Match
 from kledger.requests.knowledge import FocusRequest
-from kledger.requests.recall import RecallRequest
+from kledger.requests.recall import MOST_MESSAGE, RecallRequest
 from ledger import prompts
 from producers.http.answers import Json, ReadJson, documented
 from producers.http.parameters import (
@@ -44,7 +43,7 @@ def routes(desk: Desk) -> list[APIRouter]:
 class StartupQuery(FreshQuery):
     """What a start asks."""
 
-    q: Annotated[str, Field(max_length=MOST_QUERY, description="What the agent is about to do; may be left out")] = ""
+    q: Annotated[str, Field(max_length=MOST_MESSAGE, description="What the agent is about to do; may be left out")] = ""
     top_k: Annotated[int, Field(ge=0, le=80, description="Related items at most")] = 5
     profile_k: Annotated[int, Field(ge=0, le=100, description="user_profile items at most")] = 20
     min_score: Annotated[int, Field(ge=0, le=5)] = 3

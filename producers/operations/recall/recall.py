@@ -23,7 +23,7 @@ from producers.operations.desk import ANY, Desk, Freshness, moment_of, position_
 from producers.operations.recall.found import found_for
 from producers.operations.recall.in_session import InSession, of_session
 from producers.operations.recall.intent import READS, Reads, intent_of
-from producers.operations.recall.search import check_query
+from producers.operations.recall.search import searched
 from producers.operations.recall.served import keep, recall_event
 from producers.operations.recording import is_recorded
 from projections.search.memory_text import is_of_another, memory_text
@@ -54,7 +54,8 @@ async def recall(
 
     Raises InvalidPayload (message, as_of), IllegalScope (target_agent), ViewBehind.
     """
-    check_query(asked.message)
+    message, of = searched(asked.message)
+    asked = asked.model_copy(update={"message": message})
     target = None if asked.target_agent is None else check_name("agent", asked.target_agent)
     await reach(desk, freshness)
     await freshness.reach_vectors(desk.searcher)
@@ -98,6 +99,7 @@ async def recall(
         "left_out": session.left_out,
         "position": found["position"],
         "recall_id": recall_id,
+        **of,
     }
 
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from datetime import datetime
 
 from kledger.answers.explained import SearchExplained
-from kledger.contract.bounds import is_blank
+from kledger.contract.bounds import MOST_QUERY, is_blank
 from kledger.contract.errors import InvalidPayload
 from kledger.contract.scopes import Caller
 from kledger.contract.seal_mark import MARK
@@ -22,6 +22,7 @@ from producers.operations.recall.served import keep, recall_event
 from producers.operations.recording import is_recorded
 from projections.search.asked import LEAST_CANDIDATES, Asked, Readable
 from projections.search.explained import chosen_of
+from projections.vectors.asking import shortened
 from projections.views.knowledge import ask
 from projections.views.knowledge.listing import Wanted, wanted_among, wanted_versions
 
@@ -65,7 +66,7 @@ async def search(
 
     Raises InvalidPayload (empty query, as_of), ViewBehind. A search also works while the broker is unavailable.
     """
-    check_query(query)
+    query, of = searched(query)
     if among is not None:
         await check_wanted(desk, among)
     desk.tally.searched_at = time.monotonic()
@@ -125,7 +126,8 @@ async def search(
         recall_id = await keep(desk, recall_event(desk, caller, lineage, kind, query, results, position))
     chosen = {} if choice is None else {"routed": choice.routed, "reason": choice.reason}
     why = {"explained": _explained(told[-1], results, choice)} if explain else {}
-    return {"results": results, "count": len(results), "position": position, "recall_id": recall_id, **chosen, **why}
+    answer = {"results": results, "count": len(results), "position": position, "recall_id": recall_id}
+    return answer | chosen | why | of
 
 
 def _readable(
@@ -153,7 +155,18 @@ def _explained(told: SearchExplained, results: Sequence[JsonObject], choice: Rou
     return told if choice is None else chosen_of(told, results, by_a_model=choice.routed)
 
 
-def check_query(query: str) -> None:
+def searched(message: str) -> tuple[str, JsonObject]:
+    """What of a message is searched for and recorded, and what its answer says of that: `searched`, how many
+    characters of a longer message it is.
+
+    A longer one would be lost in its own words, and no record holds it. Raises InvalidPayload.
+    """
+    _check(message)
+    text = shortened(message, MOST_QUERY)
+    return text, {} if text == message else {"searched": len(text)}
+
+
+def _check(query: str) -> None:
     """Raise InvalidPayload for a text that cannot be searched for, or not be recorded."""
     if is_blank(query) or "\0" in query:
         raise InvalidPayload(

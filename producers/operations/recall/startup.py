@@ -11,7 +11,7 @@ from kledger.contract.words import ProfileType
 from ledger.event import JsonObject, Lineage, utc_now
 from producers.operations.desk import ANY, Desk, Freshness, reach
 from producers.operations.profiles import reading as profiles
-from producers.operations.recall.search import search
+from producers.operations.recall.search import search, searched
 from producers.operations.recall.served import keep, recall_event
 from producers.operations.recording import is_recorded
 from projections.search.said_once import found_once, said_once
@@ -40,6 +40,9 @@ async def startup(
 
     Recorded as one recall of the kind `startup`. Raises InvalidPayload (NUL in the query), ViewBehind.
     """
+    of: JsonObject = {}
+    if not is_blank(query):
+        query, of = searched(query)
     await reach(desk, freshness)
     position = desk.view.position
     profile = said_once(await desk.view.ask(profile_items, desk.org, caller, limit=profile_k, min_score=min_score))
@@ -74,6 +77,7 @@ async def startup(
         "prompt": "\n\n".join(section for section in sections.values() if section),
         "position": position,
         "recall_id": recall_id,
+        **of,
     }
 
 

@@ -10,9 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ledger.runtime.breaker import stated_pause
-from projections.vectors.embedding.hashed import DIMENSIONS, MODEL, hashed_vectors, query_vector
+from projections.vectors.embedding.hashed import DIMENSIONS, MODEL, hashed_vector_of, hashed_vectors
 from projections.vectors.embedding.weights import HASHED_VECTOR_WEIGHT, SENTENCE_VECTOR_WEIGHT
 from projections.vectors.errors import EmbeddingFailed
+from projections.vectors.question import Searched
 
 Vectors = NDArray[np.float32]
 
@@ -54,9 +55,9 @@ class HashedEmbedder:
         """The vectors of texts, as rows."""
         return hashed_vectors(texts)
 
-    def query(self, text: str) -> NDArray[np.float32]:
-        """The vector of one short text."""
-        return query_vector(text)
+    def query(self, searched: Searched) -> NDArray[np.float32]:
+        """The vector of what one search looks for."""
+        return hashed_vector_of(searched)
 
 
 class OpenAIEmbedder:

@@ -15,6 +15,7 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
+from projections.vectors.question import Searched
 from projections.vectors.tokens import CJK, STOP_WORDS, normalise
 
 DIMENSIONS = 512
@@ -77,6 +78,15 @@ def query_vector(text: str, dimensions: int = DIMENSIONS) -> NDArray[np.float32]
     for place, value in places.items():
         out[place] = value / (length if length > 0 else 1.0)
     return out
+
+
+def hashed_vector_of(searched: Searched) -> NDArray[np.float32]:
+    """The hashed vector of what is searched for."""
+    if isinstance(searched, str):
+        return query_vector(searched)
+    both = searched.rest * query_vector(searched.text) + (1 - searched.rest) * query_vector(searched.near)
+    length = float(np.linalg.norm(both))
+    return np.asarray(both / (length if length > 0 else 1.0), np.float32)
 
 
 def _features_of_runs(runs: Sequence[str]) -> Mapping[str, OfRun]:
