@@ -75,7 +75,8 @@ class RecalledItem(Shown):
 
     `match` is 0 to 1, `why` has the factors that ranked it. `part` is there for a chunk of a document; `beside` names
     the item next to it in its trace that lent it relevance; `also` are the items that say the same and were left out;
-    `asked_as` is how a model put the message to find it.
+    `later` is the result before it that was said after it about the same; `asked_as` is how a model put the message to
+    find it.
     """
 
     id: str
@@ -88,6 +89,7 @@ class RecalledItem(Shown):
     why: RecallWhy
     beside: NotRequired[str]
     also: NotRequired[list[str]]
+    later: NotRequired[str]
     part: NotRequired[RecalledPart]
     asked_as: NotRequired[str]
     types: NotRequired[list[str]]

@@ -12,6 +12,7 @@ import orjson
 
 from kledger.contract.recall import FLOOR_A_TENFOLD, FLOOR_OF_ONE, MOST_FLOOR
 from projections.search import asked_differently, match, model_rerank, ranking, rerank
+from projections.similar import later_first
 from projections.vectors import asking, tokens
 from projections.vectors.embedding.weights import HASHED_VECTOR_WEIGHT, SENTENCE_VECTOR_WEIGHT
 from projections.vectors.store.directories import FORMAT
@@ -42,6 +43,10 @@ def policy(model: str) -> str:
             *(match.FEWEST_FRAGMENTS, match.LONE_FRAGMENT, match.LEAST_ASKED, match.MOST_BESIDE, asking.MOST_FAULTS),
         ],
         "rerank": [dict(rerank.SWAY), dict(rerank.RANKS), rerank.MAIN, rerank.ALSO],
+        "later": [
+            *(later_first.MOST, later_first.AS_WELL, later_first.CHANGES, later_first.ALIKE, later_first.LESS_SURE),
+            later_first.CHANGE.pattern,
+        ],
         "other words": [
             *(asked_differently.MOST_QUERIES, asked_differently.CLEARLY),
             *(asked_differently.ANCHOR, asked_differently.TRUST),

@@ -31,7 +31,7 @@ def test_a_question_with_a_pasted_log_is_answered(ann: LedgerClient, question: s
     assert not answer["nothing_known"]
     assert answer["results"][0]["content"] == QUESTIONS[question]
     assert answer["searched"] <= MOST_QUERY < len(message)
-    told = ann.recalls.get(answer["recall_id"])
+    told = ann.recalls.get(str(answer["recall_id"]))
     assert question in told["query"]
     assert len(told["query"]) == answer["searched"]
     assert "searched" not in ann.recall(question)

@@ -64,6 +64,20 @@ def test_nothing_is_known_is_said_where_no_result_answers(ann: LedgerClient) -> 
     assert all(item["match"] < low["floor"] for item in low["results"])
 
 
+def test_a_correction_comes_before_what_it_corrects_and_the_text_says_which_is_earlier(ann: LedgerClient) -> None:
+    ann.remember("The deploy port of the shop is 8080.", "semantic")
+    ann.remember("The deploy port of the shop is 9090 now, no longer 8080.", "semantic")
+    answer = ann.recall("What is the deploy port of the shop?")
+    first, second = answer["results"]
+    assert first["content"].startswith("The deploy port of the shop is 9090")
+    assert second["later"] == first["id"]
+    assert (
+        "- The deploy port of the shop is 8080. (confidence: 50%, source: 1 conversation, said earlier)"
+        in (answer["text"])
+    )
+    assert "no longer 8080. (confidence: 50%, source: 1 conversation)" in answer["text"]
+
+
 @pytest.mark.parametrize("others", [0, 9, 99])
 def test_the_same_answer_matches_alike_whatever_else_is_stored(ann: LedgerClient, others: int) -> None:
     ann.save_many(

@@ -32,6 +32,7 @@ from projections.search.policy import with_reranker
 from projections.search.ranking import freshness as freshness_at
 from projections.search.rerank import ALSO, MAIN, factors
 from projections.search.said_once import said_once
+from projections.similar.later_first import later_first
 from projections.views.documents.ask import surroundings
 from projections.views.knowledge.layers import layer_of
 from projections.views.knowledge.memories import evidence_counts
@@ -73,7 +74,8 @@ async def recall(
         least = floor if asked.min_match is None else asked.min_match
         ranked += session.working(least, _unit(found["results"], floor))
     ranked.sort(key=lambda item: -float(item["why"]["score"]))
-    results = (await _reranked(desk, asked.message, said_once(ranked), floor, freshness))[: asked.top_k]
+    ranked = later_first(await _reranked(desk, asked.message, said_once(ranked), floor, freshness))
+    results = ranked[: asked.top_k]
     if as_of is None:
         results = await _with_surroundings(desk, caller, results)
     text, shown = await _text(desk, caller, results, language, now, then, asked.budget_tokens)

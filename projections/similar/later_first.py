@@ -1,0 +1,87 @@
+"""What was said later about one thing stands before what was said earlier, where it answers as well.
+
+The deploy port is 8080; the deploy port is 9090 now. Both cover the question, and the shorter one, which is the older,
+had the higher relevance. Nothing is left out: whether the earlier one still holds is for its reader, who is told which
+one it is. Only memories of one owner are compared, and only what nobody has touched since the later one was said.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from datetime import datetime
+from functools import lru_cache
+from typing import NamedTuple
+
+from ledger.event import JsonObject
+from projections.vectors.tokens import CJK, STOP_CHARACTERS, STOP_WORDS, normalise
+
+LAYERS = frozenset(("semantic", "short", "shared"))
+"""Facts and preferences, which may be said anew; what happened stays, and steps are another matter."""
+MOST = 10
+"""The best results, among which is looked."""
+AS_WELL, CHANGES = 0.9, 0.5
+"""The least match of the later one, of that of the earlier: where it says nothing of a change, and where it does."""
+ALIKE = 0.5
+"""Of the words of the shorter one, those that both have."""
+LESS_SURE = 0.2
+"""A later one that is less certain by so much renews nothing, as among what a project shares."""
+_READ = 300
+"""Characters of a statement that are compared; a longer one says more than one thing."""
+_WORD = re.compile(rf"[{CJK}]|[^\W_{CJK}]+")
+CHANGE = re.compile(
+    r"\b(?:now|no longer|any ?more|not any longer|moved|changed|switched|replaced|renamed|instead|since then"
+    r"|from now on|these days|postponed|brought forward|has left|used to|updated)\b"
+    r"|现在|改|不再|换|搬|推迟|提前|离开|如今|取消|更新|调整|以后"
+)
+
+
+def later_first(results: Sequence[JsonObject]) -> list[JsonObject]:
+    """The results, each earlier statement behind the later one about the same; it names that in `later`."""
+    order = list(results)
+    facts = [item for item in order[:MOST] if item.get("layer") in LAYERS and len(item["content"]) <= _READ]
+    for earlier in facts:
+        for later in facts:
+            at, place = _place(order, later), _place(order, earlier)
+            if place < at and "later" not in order[place] and _renews(later, earlier):
+                order[place] = {**earlier, "later": later["id"]}
+                order.insert(place, order.pop(at))
+                break
+    return order
+
+
+def _place(order: Sequence[JsonObject], item: JsonObject) -> int:
+    return next(at for at, each in enumerate(order) if each["id"] == item["id"])
+
+
+def _renews(later: JsonObject, earlier: JsonObject) -> bool:
+    """Whether a result was said after another one, by the same owner and about the same, and answers as well."""
+    if later["owner"] != earlier["owner"] or later["match"] < CHANGES * earlier["match"]:
+        return False
+    if later["match"] < AS_WELL * earlier["match"] and not CHANGE.search(normalise(later["content"])):
+        return False
+    if later["eval"]["confidence"] <= earlier["eval"]["confidence"] - LESS_SURE:
+        return False
+    mine, others = _said(later["content"]), _said(earlier["content"])
+    if others.about not in mine.plain:
+        return False
+    if len(mine.words & others.words) < ALIKE * min(len(mine.words), len(others.words)):
+        return False
+    return datetime.fromisoformat(later["created_at"]) > datetime.fromisoformat(earlier["updated_at"])
+
+
+class Said(NamedTuple):
+    """A statement: its words, in Chinese its characters, and the first of them, or the first two characters, which is
+    what or whom it is about."""
+
+    plain: str
+    words: frozenset[str]
+    about: str
+
+
+@lru_cache(maxsize=4_096)
+def _said(content: str) -> Said:
+    plain = normalise(content)
+    words = [word for word in _WORD.findall(plain) if word not in STOP_WORDS and word not in STOP_CHARACTERS]
+    chinese = [word for word in words[:2] if len(word) == 1 and not word.isascii()]
+    return Said(plain, frozenset(words), "".join(chinese if len(chinese) == 2 else words[:1]))
