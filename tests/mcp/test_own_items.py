@@ -121,7 +121,7 @@ async def test_without_a_model_nothing_is_extracted_and_the_error_says_so() -> N
     ("tool", "arguments", "said"),
     [
         ("knowledge_search", {"query": ""}, "query is empty"),
-        ("knowledge_search", {"query": "x" * 4_001}, "query is too long: 4000 characters at most"),
+        ("memory_recall", {"message": "x" * 1_048_577}, "message is too long: 1048576 characters at most"),
         ("memory_recall", {"message": "m", "session_id": "s" * 201}, "session_id is too long: 200 characters at most"),
         ("memory_recall", {"query": "q"}, "query is not a field here: there are message, session_id, "),
         ("memory_save", {"content": "c", "tags": [""]}, "does not fit: tags.0 is empty"),
