@@ -31,6 +31,7 @@ def policy(model: str) -> str:
         "words": [
             *(tokens.PAIR_WEIGHT, tokens.FRAGMENT_WEIGHT, tokens.CJK_PAIR_WEIGHT, tokens.CJK_CHARACTER_WEIGHT),
             "".join(sorted(tokens.STOP_CHARACTERS)),
+            " ".join(tokens.HOMES),
             hashlib.sha256(" ".join(sorted(tokens.STOP_WORDS)).encode()).hexdigest(),
             hashlib.sha256(" ".join(asking.PHRASES).encode()).hexdigest(),
             hashlib.sha256(match.BACKGROUND.read_bytes()).hexdigest(),

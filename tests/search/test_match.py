@@ -144,3 +144,14 @@ def test_the_floor_rises_with_what_the_caller_sees_and_no_further_than_the_most(
     assert floors == sorted(floors)
     assert floors[0] == floors[1] == FLOOR_OF_ONE
     assert floors[-1] == floors[-2] == MOST_FLOOR
+
+
+@pytest.mark.parametrize("question", ["我家猫几岁了", "我家貓幾歲了", "你家猫几岁了？"])
+def test_whose_home_it_is_says_less_than_what_is_asked_about(question: str) -> None:
+    asked = weighed(question)
+    cat, address, password = (
+        covered(asked, passages("", text))
+        for text in ("猫今年3岁，绝育了。", "我家地址是杭州市文三路48号。", "我们家wifi密码写在冰箱上。")
+    )
+    assert cat > address
+    assert cat > password
