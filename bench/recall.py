@@ -28,7 +28,7 @@ from projections.search.match import Heard
 from projections.search.ranking import Beside, Candidate, Fusion, fuse, lend
 from projections.vectors.embedding.embeddings import HashedEmbedder
 from projections.vectors.embedding.weights import HASHED_VECTOR_WEIGHT
-from projections.vectors.question import Searched, terms_of, whole_of
+from projections.vectors.question import Searched, embedded_of, terms_of
 from projections.vectors.store.edge import EdgeStore
 from projections.vectors.store.port import Found, Point, SearchOptions
 from projections.vectors.tokens import document_terms
@@ -162,7 +162,7 @@ class Engine:
     def _vector(self, searched: Searched) -> NDArray[np.float32]:
         if isinstance(self._embedder, HashedEmbedder):
             return self._embedder.query(searched)
-        return np.asarray(self._embedder.vectors([whole_of(searched)])[0], np.float32)
+        return np.asarray(self._embedder.vectors([embedded_of(searched)])[0], np.float32)
 
     def ordered(self, results: Sequence[Found], path: str = "fused", beside: Beside | None = None) -> list[str]:
         """The ids of what was found, fused, best first."""

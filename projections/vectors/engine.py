@@ -19,7 +19,7 @@ from projections.vectors.embedding.kept import Vector
 from projections.vectors.embedding.queries import QueryEmbedder
 from projections.vectors.errors import VectorStoreFailed
 from projections.vectors.examination import differences
-from projections.vectors.question import Searched, terms_of, whole_of
+from projections.vectors.question import Searched, embedded_of, terms_of
 from projections.vectors.slices import next_slice
 from projections.vectors.store.points import points_of, text_of
 from projections.vectors.store.port import Awaiting, Found, Point, SearchOptions, VectorStore
@@ -79,7 +79,7 @@ class Engine:
         lacking: str | None = None
         if paths != "keyword" and self._queries is not None:
             dense, lacking = await self._queries.vector(
-                whole_of(query)
+                embedded_of(query)
             )  # awaited here, so that others are served meanwhile
             lacking = lacking or self._behind()
         if self._store.waits_on_network:

@@ -30,9 +30,9 @@ def searched_in(frame: str | Mapping[str, Any]) -> Searched:
     return frame if isinstance(frame, str) else Question(**frame)
 
 
-def whole_of(searched: Searched) -> str:
-    """The whole text."""
-    return searched if isinstance(searched, str) else searched.text
+def embedded_of(searched: Searched) -> str:
+    """What a model embeds: what is near the questions, as a log beside them would fill its window."""
+    return searched if isinstance(searched, str) else searched.near
 
 
 def terms_of(searched: Searched, *, words_only: bool = False) -> Sparse:

@@ -7,7 +7,8 @@ import pytest
 from kledger.contract.recall import MOST_FLOOR
 from projections.search.match import Heard, covered, passages, weighed
 from projections.vectors.asking import questions_among, shortened, what_is_asked
-from projections.vectors.question import Question
+from projections.vectors.question import Question, embedded_of, terms_of
+from projections.vectors.tokens import query_terms
 
 CHINESE = (
     *("请问{}", "请问一下，{}", "請問{}", "你好，请问{}？", "不好意思打扰一下，{}", "能不能告诉我{}"),
@@ -215,3 +216,17 @@ def test_a_message_of_a_megabyte_is_shortened_by_its_ends_alone(run: str) -> Non
     message = run * (1_000_000 // len(run))
     assert len(shortened(message, 4_000)) <= 4_000
     assert shortened("where?", 4_000) == "where?"
+
+
+def test_a_model_embeds_the_question_and_not_the_log_beside_it() -> None:
+    searched = Heard(f"{LOG[:3000]}\nWhich port is the staging database on?").searched
+    assert embedded_of(searched) == "which port is the staging database on?"
+    assert embedded_of("the port") == "the port"
+
+
+def test_words_of_a_log_count_once_and_those_of_the_question_in_full() -> None:
+    terms = terms_of(Question("lease lease lease port", "port", 0.25))
+    weights = dict(zip(terms.indices.tolist(), terms.values.tolist(), strict=True))
+    alone = {word: query_terms(word, words_only=True).indices.tolist()[0] for word in ("lease", "port")}
+    assert weights[alone["lease"]] == pytest.approx(0.25)
+    assert weights[alone["port"]] == pytest.approx(1.0)
