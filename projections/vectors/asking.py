@@ -24,6 +24,8 @@ _LOOK = "查询|查找|查看|查查|查|找找|找|看看|看|问问|问|搜索
 _KNOW = "(?:知不知道|记不记得|清不清楚|知道|记得|清楚|了解)"
 _A_BIT = "(?:一下子?|一声)"
 _CHINESE = (
+    f"(?:顺便|顺带|再|好奇|随便|插一句|我?(?:突然)?想起来要?|我?想){_SHALL}*(?:问|请教|打听)"
+    "(?:一下|一句|你们?|您|下(?![周个次班课雨雪午月]))++",
     f"请问(?:{_A_BIT}|下)?+",
     f"{_SHALL}*告诉(?:我们|我|咱们)?+(?:{_A_BIT}|下)?+",
     f"{_SHALL}*(?:{_FOR_ME})?+(?:{_TELL}|{_LOOK}){_A_BIT}",
@@ -31,20 +33,33 @@ _CHINESE = (
     f"我?(?:想要|想|需要|希望){_SHALL}*(?:知道|请教|打听|了解|确认|问|查){_A_BIT}?+(?:你们|你|您)?+",
     f"(?:你们?|您|谁|有没有人|有人)(?:还|是否|到底)*{_KNOW}不?+",
     "还(?:知道|记得)不?+",
+    f"(?:我?(?:还|又)?有|{_SHALL}*问)(?:一个|个|件)(?:问题|事情|事)"
+    f"(?:我?(?:想|要|得)*{_SHALL}*(?:请教|咨询|问))?{_A_BIT}?+(?:你们?|您)?",
+    f"{_SHALL}*帮忙(?>{_LOOK}){_A_BIT}?+下?+(?![话明法书病])",
+    "你(?:看看|查查|找找)(?![书病])",
 )
 _NOT_OF_IT = "(?![的者了过到出回])"  # 告诉我的人, 帮我找到的房子
 _GREETING = (
-    "(?:(?:大家|你们|你|您)好|嗨|哈喽|不好意思|抱歉|打扰一下|打扰了)[呀啊]?"
-    "|(?:hi|hello|hey)(?: there| all| everyone)?|excuse me|sorry|(?:a )?quick question"
+    "(?:(?:大家|你们|你|您|早上|上午|中午|下午|晚上)好|早安|晚安|嗨|哈喽|不好意思|抱歉|打扰一下|打扰了)[呀啊]?"
+    "|(?:对了|话说|哎|诶|我?忘(?:记|了)+)[呀啊]?"
+    "|(?:hi|hello|hey)(?: there| all| everyone)?|good (?:morning|afternoon|evening)|excuse me"
+    "|(?:ok|okay|well|so|oh|btw)"
+    "|sorry(?: to (?:bother|disturb|ask)(?: you)?(?: again)?)?|(?:a |one )?quick (?:question|one|reminder)(?: please)?"
+    "|(?:one (?:more|last|other|quick)|another) (?:thing|question)|just (?:checking|asking|curious)|i (?:forgot|forget)"
+    "|i (?:can ?not|can|don.t|do not|do) (?:remember|recall)"
+    "|not sure (?:if|whether) i (?:told|asked|mentioned)(?: you)?"
 )
 
 _COULD = "(?:please|kindly|just|(?:can|could|would|will) (?:you|anyone|anybody|someone))"
 _ENGLISH = (
-    "please",
+    "please|by the way|btw|ok(?:ay)? so|but",
+    f"(?:{_COULD} )+(?:check|look up|look)(?: for (?:me|us))?(?: (?:if|whether))?",
+    "(?:can|could|may|might) i (?:just |quickly )?ask(?: you)?",
+    "(?:do you have )?any idea(?= (?:who|what|when|where|why|how|which|if))",
     f"(?:{_COULD} )*(?:tell|remind|show) (?:me|us)(?: (?:more )?about)?",
     f"(?:{_COULD} )*help (?:me|us)(?: to)?(?: (?:find out|figure out|understand|remember|look up))?",
-    "(?:do|does|can|could|would) (?:you|anyone|anybody|someone) (?:still |happen to )?(?:know|remember|recall)"
-    "(?: (?:about|if|whether))?",
+    "(?:do|does|can|could|would) (?:you|anyone|anybody|someone) (?:still |happen to |maybe |perhaps |by any chance )*"
+    "(?:know|remember|recall)(?: (?:about|if|whether))?",
     "what (?:do you know|do you remember|can you tell (?:me|us)) about",
     "(?:i|we) (?:would |really |just )*(?:like|want|need) to (?:know|ask|find out|hear|learn)(?: (?:more )?about)?",
     "(?:i|we) (?:was |were |am |are |just )*wonder(?:ing|ed)?(?: (?:about|if|whether))?",
@@ -57,10 +72,11 @@ _BEFORE = re.compile(
 )
 _THANKS = (
     "(?:非常感谢|感谢|多谢|谢谢)(?:大家|你们|你|您|啦|了)?|(?:麻烦|辛苦|拜托)(?:大家|你们|你|您)?[啦了]"
-    "|(?:thanks|thank you)(?: (?:a lot|so much|very much|in advance))?|please"
+    "|(?:thanks|thank you|thx|cheers)(?: (?:a lot|so much|very much|in advance))?|please|asap"
 )
-_AFTER = re.compile(rf"(?:{_MARK}+(?:{_THANKS}|[好行]吗|可以吗|好不好|行不行))+{_MARK}*$")
-_ASKS = re.compile(rf"(?:[好行]吗|可以吗|好不好|行不行|[吗嘛呢]){_MARK}*$")
+_TOLD = "(?:请|麻烦)?告诉(?:我们|我)(?:一下|下)?|你?(?:知道|记得)[不吗么]|急用?|在线等|if you (?:know|remember)|for me"
+_AFTER = re.compile(rf"(?:{_MARK}+(?:{_THANKS}|{_TOLD}|[好行]吗|可以吗|好不好|行不行))+{_MARK}*$|来着{_MARK}*$")
+_ASKS = re.compile(rf"(?:[好行]吗|可以吗|好不好|行不行|[吗嘛呢]|来着){_MARK}*$")
 _SENTENCE = re.compile(r"(?<=[!。;\n])|(?<=\?)(?![a-z0-9_/&=%.-])|(?<=\.)\s+")  # /orders?page=2 asks nothing
 _ENDS = re.compile(r"[!！。;；\n]+|[?？]+(?![a-z0-9_/&=%.-])|\.(?=\s)")
 _MOMENT = re.compile(r"^[\s\[(]*\d{2,4}[-/.]\d{1,2}[-/.]\d{1,2}[t\s]*[\d:.,]*\s?(?:z|[+-]\d{2}:?\d{2})?[\])]*")
