@@ -51,7 +51,8 @@ def later_first(results: Sequence[JsonObject]) -> list[JsonObject]:
 
 
 def _place(order: Sequence[JsonObject], item: JsonObject) -> int:
-    return next(at for at, each in enumerate(order) if each["id"] == item["id"])
+    # the id of a message of a session may be that of an item
+    return next(at for at, each in enumerate(order) if each["id"] == item["id"] and each["layer"] == item["layer"])
 
 
 def _renews(later: JsonObject, earlier: JsonObject) -> bool:

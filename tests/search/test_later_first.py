@@ -83,6 +83,12 @@ def test_of_many_statements_about_one_thing_the_last_one_is_first() -> None:
     assert len(later_first(texts)) == 8
 
 
+def test_words_of_a_session_with_the_id_of_an_item_stay_where_they_are() -> None:
+    said = {"id": "new", "content": "The deploy port is 9090 now.", "layer": "working", "match": 1.0}
+    old, new = fact("old", "The deploy port is 8080.", 1), fact("new", "The deploy port is 9090 now.", 2)
+    assert later_first([said, old, new]) == [said, new, {**old, "later": "new"}]
+
+
 def test_an_answer_without_facts_is_as_it_was() -> None:
     results = [fact(str(n), f"note {n}", n, layer="plain") for n in range(30)]
     assert later_first(results) == results
