@@ -45,7 +45,14 @@ def policy(model: str) -> str:
         ],
         "rerank": [dict(rerank.SWAY), dict(rerank.RANKS), rerank.MAIN, rerank.ALSO],
         "later": [
-            *(later_first.MOST, later_first.AS_WELL, later_first.CHANGES, later_first.ALIKE, later_first.LESS_SURE),
+            *(
+                later_first.MOST,
+                later_first.AS_WELL,
+                later_first.CHANGES,
+                later_first.ALIKE,
+                later_first.ONE_VALUE,
+                later_first.LESS_SURE,
+            ),
             later_first.CHANGE.pattern,
         ],
         "other words": [

@@ -24,6 +24,9 @@ AS_WELL, CHANGES = 0.9, 0.5
 """The least match of the later one, of that of the earlier: where it says nothing of a change, and where it does."""
 ALIKE = 0.5
 """Of the words of the shorter one, those that both have."""
+ONE_VALUE = 0.6
+"""Of the words of the longer one, those that both have, where the later one says nothing of a change: they differ in a
+value. Mei drinks oolong in the morning and rooibos in the evening."""
 LESS_SURE = 0.2
 """A later one that is less certain by so much renews nothing, as among what a project shares."""
 _READ = 300
@@ -59,14 +62,16 @@ def _renews(later: JsonObject, earlier: JsonObject) -> bool:
     """Whether a result was said after another one, by the same owner and about the same, and answers as well."""
     if later["owner"] != earlier["owner"] or later["match"] < CHANGES * earlier["match"]:
         return False
-    if later["match"] < AS_WELL * earlier["match"] and not CHANGE.search(normalise(later["content"])):
-        return False
     if later["eval"]["confidence"] <= earlier["eval"]["confidence"] - LESS_SURE:
         return False
     mine, others = _said(later["content"]), _said(earlier["content"])
     if others.about not in mine.plain:
         return False
-    if len(mine.words & others.words) < ALIKE * min(len(mine.words), len(others.words)):
+    lengths, both = sorted((len(mine.words), len(others.words))), len(mine.words & others.words)
+    if both < ALIKE * lengths[0]:
+        return False
+    another_value = later["match"] >= AS_WELL * earlier["match"] and both >= ONE_VALUE * lengths[1]
+    if not another_value and not CHANGE.search(mine.plain):
         return False
     return datetime.fromisoformat(later["created_at"]) > datetime.fromisoformat(earlier["updated_at"])
 

@@ -24,6 +24,8 @@ OTHER = [
     ("The deploy port is 8080.", "The deploy key is kept in the vault of the team.", 0.6),
     ("I drink my coffee black.", "The coffee machine at the office is broken.", 1.0),
     ("The staging host is stage-01.", "The staging host is rebooted on Sundays.", 0.7),
+    ("In the morning Mei drinks oolong.", "In the evening Mei drinks rooibos.", 1.0),
+    ("小梅早上喝乌龙茶。", "小梅晚上吃两片面包。", 1.0),
     ("我家猫叫豆豆。", "我家地址是文三路48号。", 0.9),
 ]
 
