@@ -249,8 +249,11 @@ class Eraser:
         return examination.found
 
     async def _has_nothing_of(self, subject: str) -> bool:
-        """Whether nothing has to be erased: the log was folded without the key, and there is no snapshot."""
-        if any((self.rebuilds.data / "snapshots").glob("view-*")):
+        """Whether nothing has to be erased: the log was folded without the key, and so were the vectors of it.
+
+        A view that was made anew since has nothing; vectors that are from before, and snapshots, may have something.
+        """
+        if self.rebuilds.feed.from_before or any((self.rebuilds.data / "snapshots").glob("view-*")):
             return False
         return not await self.rebuilds.view.ask(persons.left_in_clear, subject)
 

@@ -22,7 +22,16 @@ from projections.vectors.canary import Canary
 from projections.vectors.changes import changes_after
 from projections.vectors.client import VectorClient
 from projections.vectors.errors import VectorProcessGone
-from projections.vectors.on_disk import applied_before, carry_mark, keep_within, mark_for_reset, mark_of, model_of
+from projections.vectors.on_disk import (
+    applied_before,
+    are_any,
+    carry_mark,
+    discard_unused,
+    keep_within,
+    mark_for_reset,
+    mark_of,
+    model_of,
+)
 from projections.vectors.searches import Searches
 from projections.vectors.wire import Settings, Store
 
@@ -55,6 +64,8 @@ class VectorFeed:
         self.turn = asyncio.Lock()
         """Held while changes are being sent; its holder may replace the process."""
         self.applied = 0
+        self.from_before = False
+        """Whether vectors on disk are from before this start: another view may have had what they have."""
         self._outage = Outage("feeding the vectors pauses", "feeding the vectors goes on", log)
         self.trouble: LedgerError | None = None
         """Why the vectors do not move at present; None while they do."""
@@ -116,6 +127,7 @@ class VectorFeed:
     def begin_within(self, head: int) -> None:
         """Begin to start the process for a log that ends at `head`, without vectors that go beyond it."""
         keep_within(self._settings, head)
+        self.from_before = are_any(self._settings)
         self.begin()
 
     def begin(self) -> None:
@@ -202,7 +214,7 @@ class VectorFeed:
         mark_for_reset(self._settings)
 
     async def begin_anew(self) -> None:
-        """Remove all vectors and feed them again from the start of the view, if they are marked for it.
+        """Remove all vectors, of every model, and feed them again from the start of the view, if marked for it.
 
         Searches wait meanwhile. A standby node only removes its mark: the writing node resets them when it is rebuilt.
         """
@@ -214,6 +226,8 @@ class VectorFeed:
             if mark.exists():  # else they were reset while this waited for the lock
                 with contextlib.suppress(VectorProcessGone):  # the next process resets them
                     self.applied = await self.client.clear()
+                    await asyncio.to_thread(discard_unused, self._settings)
+                    self.from_before = False
                     mark.unlink(missing_ok=True)
                     self.canary.damage = None
         await self._view.moved()
@@ -250,6 +264,7 @@ class VectorFeed:
         mark_of(self._settings).unlink(missing_ok=True)
         old, self._settings = self._client, settings
         self.canary.damage = self.trouble = None
+        self.from_before = False
         self.searches.see_another(applied)
         await self._take(client, applied)
         if old is not None:

@@ -42,9 +42,14 @@ def discard_others(root: Path, keep: Path) -> None:
     if not root.is_dir():
         return
     for path in root.iterdir():
-        of_first = keep == root and not _NAME.fullmatch(path.name)
+        of_first = keep == root and not is_generation(path)
         if path.is_dir() and path != keep and not of_first:
             _remove(path)
+
+
+def is_generation(path: Path) -> bool:
+    """Whether this is the directory of a later generation."""
+    return _NAME.fullmatch(path.name) is not None
 
 
 def _remove(path: Path) -> None:

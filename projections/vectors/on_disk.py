@@ -9,6 +9,7 @@ import structlog
 
 from projections.vectors.embedding.hashed import DIMENSIONS, MODEL
 from projections.vectors.errors import VectorStoreFailed
+from projections.vectors.generations import is_generation
 from projections.vectors.store.directories import model_slug, read_checkpoint, replace_file
 from projections.vectors.wire import Settings
 
@@ -28,11 +29,36 @@ def applied_before(settings: Settings) -> int:
     return read_checkpoint(_folder(settings))
 
 
+def others(settings: Settings) -> list[Path]:
+    """The folders that are not in use: of models, or of Edge itself, that were set before and may be again."""
+    root = Path(settings.directory or ".")
+    if settings.directory is None or not root.is_dir():
+        return []
+    own = _folder(settings) if settings.qdrant_url is None else None
+    return [path for path in root.iterdir() if path != own and path.is_dir() and not is_generation(path)]
+
+
+def are_any(settings: Settings) -> bool:
+    """Whether there are vectors of Edge of any model, which say something of what the view was then."""
+    return bool(applied_before(settings) or others(settings))
+
+
+def discard_unused(settings: Settings) -> None:
+    """Remove the folders that are not in use: nobody feeds them anew, and persons would not be erased in them."""
+    for folder in others(settings):
+        shutil.rmtree(folder)
+
+
 def keep_within(settings: Settings, head: int) -> None:
     """Remove vectors that go beyond a log that ends at `head`, or do not say how far they go.
 
-    What comes at their positions would be taken for applied.
+    What comes at their positions would be taken for applied. Those that are not in use are compared now: the log may be
+    longer once their model is set again.
     """
+    for folder in others(settings):
+        if not _goes_within(folder, head):
+            log.warning("vectors that are not in use are removed: they go beyond the log", folder=folder.name)
+            shutil.rmtree(folder)
     try:
         applied = applied_before(settings)
     except VectorStoreFailed as error:
@@ -60,6 +86,13 @@ def carry_mark(settings: Settings, other: Settings) -> None:
 def mark_of(settings: Settings) -> Path:
     """The file that marks the vectors for a reset."""
     return Path(settings.directory or ".") / "begin-anew"
+
+
+def _goes_within(folder: Path, head: int) -> bool:
+    try:
+        return read_checkpoint(folder) <= head
+    except VectorStoreFailed:
+        return False
 
 
 def _discard(settings: Settings, **about: object) -> None:

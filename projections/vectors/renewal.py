@@ -6,6 +6,7 @@ directory is removed. A Qdrant server manages its own files: there the points ar
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 from collections.abc import Sequence
 from dataclasses import replace
@@ -18,7 +19,7 @@ from projections.vectors.client import VectorClient
 from projections.vectors.errors import EmbeddingFailed
 from projections.vectors.feed import CHANGES, VectorFeed
 from projections.vectors.generations import discard_others, next_directory, point_to
-from projections.vectors.on_disk import carry_mark
+from projections.vectors.on_disk import carry_mark, discard_unused
 
 
 async def renew(feed: VectorFeed, view: View, root: Path, erased: Sequence[str]) -> None:
@@ -29,6 +30,8 @@ async def renew(feed: VectorFeed, view: View, root: Path, erased: Sequence[str])
     if feed.settings.directory is None or feed.settings.qdrant_url is not None:
         async with feed.turn:
             await feed.client.erase(erased)
+            await asyncio.to_thread(discard_unused, feed.settings)
+            feed.from_before = False
         return
     directory = next_directory(root)
     settings = replace(feed.settings, directory=str(directory))

@@ -327,6 +327,26 @@ def test_another_node_of_the_same_log_forgets_as_well(tmp_path: Path, monkeypatc
             other.acting_as(user="alice").save("t", MARKERS[0], ["tool"])
 
 
+def test_a_node_that_slept_and_has_its_views_made_anew_keeps_nothing_in_its_vectors(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(ENVIRONMENT, "KLEDGER_MASTER_KEY", "ab" * 32)
+    with running(tmp_path / "one") as one, one.client() as op:
+        nats = ("--nats", one.access.url_for("admin"))
+        with running(tmp_path / "two", *nats) as two, two.client() as other:
+            op.acting_as(user="alice").save("t", "xylophone", ["tool"], id="hers", scopes=["user:alice"])
+            op.acting_as(user="mei").save("t", "marimba", ["tool"], id="kept", scopes=["public"])
+            caught_up(other)
+        assert files_with(tmp_path / "two" / "vectors", ["hers"])
+        receipt = result_of(op, "forget", subject="user:alice")["receipt"]["id"]
+        days = {"KLEDGER_RECALL_DETAIL_DAYS": "30"}  # as an upgrade does, it has the views made anew
+        with running(tmp_path / "two", *nats, env=days) as two, two.client() as other:
+            until((tmp_path / "two" / "receipts" / f"{receipt}.json").exists, "the other node follows")
+            assert files_with(tmp_path / "two" / "vectors", ["hers"]) == {}
+            verified = result_of(other, "verify")
+            assert verified["equal"], verified
+
+
 def begun(data: Path) -> list[Path]:
     """The orders that are not carried out yet."""
     return list((data / "receipts").glob("*.pending.json"))

@@ -56,6 +56,8 @@ _INDEXES = {
 }
 _WANTED = ["item_id", "version", "valid_from"]
 _CHECKPOINT = point_id("", 0)  # no item has an empty id
+_PREFIX = "knowledge-"
+"""Of the name of each collection."""
 _PAGE = 256
 _MOST_SAID = 300
 LEAST_SERVER = [1, 19]
@@ -74,14 +76,14 @@ class ServerStore:
         self.model = model
         self._client = client
         self._dimensions = dimensions
-        self._name = f"knowledge-{model_slug(model, dimensions)}"
+        self._name = f"{_PREFIX}{model_slug(model, dimensions)}"
         _check_version(_version(client, at))
         with _named(self._name):
             if not client.collection_exists(self._name):
                 self._create()
             for earlier in earlier_slugs(model, dimensions):  # persons would not be erased in them
-                if client.collection_exists(f"knowledge-{earlier}"):
-                    client.delete_collection(f"knowledge-{earlier}")
+                if client.collection_exists(f"{_PREFIX}{earlier}"):
+                    client.delete_collection(f"{_PREFIX}{earlier}")
 
     def _create(self) -> None:
         self._client.create_collection(
@@ -115,8 +117,15 @@ class ServerStore:
     def erase(self, item_ids: Sequence[str]) -> None:
         if item_ids:
             theirs = models.Filter(must=[_any("item_id", item_ids)])
-            with _named(self._name):
-                self._client.delete(self._name, models.FilterSelector(filter=theirs), wait=True)
+            for name in self._of_every_model():
+                with _named(name):
+                    self._client.delete(name, models.FilterSelector(filter=theirs), wait=True)
+
+    def _of_every_model(self) -> list[str]:
+        """This collection and those of models that were set before: persons are erased in all of them."""
+        with _named(self._name):
+            names = {each.name for each in self._client.get_collections().collections}
+        return [self._name, *sorted(name for name in names - {self._name} if name.startswith(_PREFIX))]
 
     def clear(self) -> None:
         with _named(self._name):
