@@ -14,7 +14,7 @@ from ledger.events.knowledge import KnowledgeAbsorbed, KnowledgeMerged, Knowledg
 from ledger.events.slim import Skipped
 from projections.similar import ask
 from projections.similar.ask import Merged, Proposed, Standing
-from projections.similar.outdated import items_of, outdated
+from projections.similar.outdated import items_of, outdated, resources_of
 from projections.views.knowledge.versions import Version, versions_of
 from projections.views.processes.ask import Process
 
@@ -120,7 +120,7 @@ class Merging:
     def _merge(self, process: Process, group: Proposed, now: Standings) -> list[NewEvent]:
         names = [name for name, _, _ in group.merged]
         survivor = now[group.survivor]
-        resources = list(dict.fromkeys(each for name in (group.survivor, *names) for each in now[name].resource_ids))
+        resources = resources_of(group, now)
         fact = KnowledgeAbsorbed(
             slim=process.id,
             merged=names,

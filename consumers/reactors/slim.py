@@ -11,6 +11,8 @@ import asyncio
 import time
 from collections.abc import Sequence
 
+import orjson
+
 from consumers.model import Prompt
 from consumers.prompting import element, prompt
 from consumers.reactors.merging import Merging
@@ -32,6 +34,8 @@ IN_PLACE = 300
 """Most items to compare on a thread of the node, which is then faster than starting a process."""
 MOST_MERGED = 200
 """Most items merged in one group; further copies are left to the next slim."""
+MOST_TAGS = 128 * 1024
+"""Most bytes of tags that a merge states anew: sealed for several persons they have to fit into one event."""
 PROMPT_ITEMS, PROMPT_CHARACTERS = 20, 40_000
 """Limits of a group's texts in the prompt, where identical texts appear once."""
 AT_ONCE = 200
@@ -206,7 +210,10 @@ def _proposal(
     merged_text: MergedText | None = None,
     usage: Usage | None = None,
 ) -> SlimProposed:
-    """The proposal for one group: the survivor's text unless a model wrote one, and the types and tags of all items."""
+    """The proposal for one group: the survivor's text unless a model wrote one, and the types and tags of all items.
+
+    Types or tags that together are more than an item may have are left: then the survivor keeps its own.
+    """
     survivor, *others = items
     types = list(dict.fromkeys(name for item in items for name in item.types))
     tags = {name: value for item in reversed(items) for name, value in item.tags.items()}
@@ -220,7 +227,7 @@ def _proposal(
         types=types if types != survivor.types and len(types) <= 16 else None,
         task=text.task if text is not None and not is_blank(text.task) else None,
         content=text.content if text is not None else None,
-        tags=tags if tags != survivor.tags else None,
+        tags=tags if tags != survivor.tags and len(orjson.dumps(tags)) <= MOST_TAGS else None,
         usage=usage,
     )
 

@@ -413,3 +413,25 @@ def test_what_two_documents_say_stays_with_each_of_them(plain: LedgerClient) -> 
     dan.documents.delete("alpha.md")
     assert [each["status"] for each in dan.documents.get("beta.md")["chunks"]] == ["active", "active"]
     assert dan.get("own-words")["status"] == "active"
+
+
+def test_a_group_whose_items_together_have_more_than_an_item_may_holds_no_other_group_up(plain: LedgerClient) -> None:
+    quill = plain.acting_as(user="quill")
+    tools = saved(quill, COPY, REWORDED, tags={"tool": "git"})
+    many = [
+        quill.save("Sail", said, ["tool"], id=said[:1], resource_ids=[f"{said[0]}-{n}" for n in range(600)])["id"]
+        for said in ("A reef is taken in before the wind is there", "a reef is taken in before the wind is there.")
+    ]
+    long = [
+        quill.save("Oar", said, ["tool"], tags={f"{said[0]}{n}": "x" * 1_000 for n in range(400)})["id"]
+        for said in ("Oars are shipped before the jetty is met", "oars are shipped before the jetty is met.")
+    ]
+    done = quill.slim()
+    assert (done["status"], done["done"]) == ("applied", True), done
+    assert {each["survivor"]: each["skipped"] for each in done["groups"] if each["skipped"]} == {
+        many[0]: "its items refer to more than 1,000 resources together"
+    }
+    assert [quill.get(name)["status"] for name in many] == ["active", "active"]
+    kept = quill.get(long[0])["tags"]
+    assert len(kept) == 400, "the survivor keeps its own where all of them fit into no event"
+    assert [quill.get(name)["status"] for name in (tools[1], long[1])] == ["merged", "merged"]

@@ -30,6 +30,16 @@ def test_why_a_group_is_left_is_told_in_chinese_with_the_item(changed: Standing)
     assert not re.search(r"[A-Za-z]{2,}", told.removeprefix("gone"))
 
 
+def test_why_a_group_of_too_many_resources_is_left_is_told_in_chinese() -> None:
+    many = {
+        name: Standing("user:ann", 1, "active", None, 1, [f"{name}-{n}" for n in range(600)])
+        for name in ("kept", "gone")
+    }
+    told = reason_told(outdated("user:ann", GROUP, many), words_of("zh"))
+    assert not re.search(r"[A-Za-z]", told)
+    assert "1,000" in told
+
+
 def test_every_reason_is_one_that_the_node_gives_and_has_a_chinese_form() -> None:
     assert {text for _, text in REASONS} <= set(chinese())
     modules = (consumers.reactors.merging, producers.operations.models.slims)

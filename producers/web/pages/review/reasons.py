@@ -8,6 +8,10 @@ from producers.web.words import Words
 
 REASONS = (
     ("(?P<id>.+) has changed since it was compared", "{id} has changed since it was compared"),
+    (
+        "its items refer to more than (?P<most>[0-9,]+) resources together",
+        "its items refer to more than {most} resources together",
+    ),
     ("(?P<id>.+) is not .+'s any more", "{id} is owned by somebody else now"),
     ("(?P<id>.+) has another owner now", "{id} is owned by somebody else now"),
     ("others kept writing to its items", "others kept writing to its items"),
