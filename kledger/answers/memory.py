@@ -104,7 +104,7 @@ class Confirmed(TypedDict):
     event_id: str
 
 
-class Decided(TypedDict):
+class DecidedProposal(TypedDict):
     """A proposal that a coordinator approved or rejected.
 
     Where it is a later version of another item, that one is `superseded`, or the two are in `conflict` (its id): the

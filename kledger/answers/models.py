@@ -105,7 +105,7 @@ class ConflictList(ProcessPage):
     results: list[Conflict]
 
 
-class Decided(TypedDict):
+class DecidedEvolution(TypedDict):
     """What became of an evolution."""
 
     id: str

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from kledger.answers.models import (
         Conflict,
         ConflictList,
-        Decided,
+        DecidedEvolution,
         Evolution,
         EvolutionList,
         Extraction,
@@ -79,19 +79,19 @@ async def evolutions(
     return await wire.read(EVOLUTIONS, params)
 
 
-async def apply_evolution(wire: Wire, id: str, *, idempotency_key: str | None = None) -> Decided:
+async def apply_evolution(wire: Wire, id: str, *, idempotency_key: str | None = None) -> DecidedEvolution:
     """Make a proposal the item's content. VersionConflict when the item has changed since."""
     return await _decided(wire, id, "apply", None, idempotency_key)
 
 
 async def reject_evolution(
     wire: Wire, id: str, *, reason: str | None = None, idempotency_key: str | None = None
-) -> Decided:
+) -> DecidedEvolution:
     """Keep the item as it is."""
     return await _decided(wire, id, "reject", reason, idempotency_key)
 
 
-async def revert_evolution(wire: Wire, id: str, *, idempotency_key: str | None = None) -> Decided:
+async def revert_evolution(wire: Wire, id: str, *, idempotency_key: str | None = None) -> DecidedEvolution:
     """Make the item again what it was before. VersionConflict when it has changed since."""
     return await _decided(wire, id, "revert", None, idempotency_key)
 
@@ -171,7 +171,7 @@ async def resolve_conflict(
     return await wire.write("POST", f"{CONFLICTS}/{segment(id)}/resolve", body, idempotency_key=idempotency_key)
 
 
-async def _decided(wire: Wire, id: str, what: str, reason: str | None, key: str | None) -> Decided:
+async def _decided(wire: Wire, id: str, what: str, reason: str | None, key: str | None) -> DecidedEvolution:
     return await wire.write(
         "POST", f"{EVOLUTIONS}/{segment(id)}/{what}", params={"reason": reason}, idempotency_key=key
     )

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from kledger.answers.memory import (
         Cleaned,
         Confirmed,
-        Decided,
         DecidedHeld,
+        DecidedProposal,
         HeldList,
         MemoryHealth,
         MemoryList,
@@ -168,7 +168,7 @@ async def approve(
     expected_version: int | None = None,
     reason: str | None = None,
     idempotency_key: str | None = None,
-) -> Decided:
+) -> DecidedProposal:
     """Take a proposal into what its project shares, as a coordinator of the project.
 
     `expected_version` is the version that you read: VersionConflict where it was revised since. NotOwner where you are
@@ -184,14 +184,14 @@ async def reject(
     expected_version: int | None = None,
     reason: str | None = None,
     idempotency_key: str | None = None,
-) -> Decided:
+) -> DecidedProposal:
     """Decline a proposal, with a reason that its author reads; a revision proposes it anew. Otherwise as `approve`."""
     return await _decide(wire, id, "reject", expected_version, reason, idempotency_key)
 
 
 async def _decide(
     wire: Wire, id: str, verb: str, expected_version: int | None, reason: str | None, idempotency_key: str | None
-) -> Decided:
+) -> DecidedProposal:
     body = without_none(expected_version=expected_version, reason=reason)
     return await wire.write("POST", f"{MEMORY}/{segment(id)}/{verb}", body, idempotency_key=idempotency_key)
 

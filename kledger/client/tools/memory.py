@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
-from kledger.answers.memory import Confirmed, Decided, DecidedHeld, HeldList, MemoryHealth, MemoryList, Remembered
+from kledger.answers.memory import (
+    Confirmed,
+    DecidedHeld,
+    DecidedProposal,
+    HeldList,
+    MemoryHealth,
+    MemoryList,
+    Remembered,
+)
 from kledger.answers.recall import Recalled
 from kledger.client import memory, recall
 from kledger.client.tools import arguments as given
@@ -133,7 +141,7 @@ async def memory_review(
     decision: given.Decision,
     reason: given.ReviewReason = "",
     expected_version: given.ReadVersion = None,
-) -> Decided:
+) -> DecidedProposal:
     """Approve or reject what somebody proposes for the shared memory of a project that you coordinate."""
     decide = memory.approve if decision == "approve" else memory.reject
     return await decide(wire, memory_id, expected_version=expected_version, reason=reason or None)

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query
 
-from kledger.answers.models import Decided, Evolution, EvolutionList
+from kledger.answers.models import DecidedEvolution, Evolution, EvolutionList
 from kledger.contract.words import EvolutionStatus
 from producers.http.answers import Json, ReadJson, documented
 from producers.http.parameters import Fresh, From, Limit, Offset, Reason, Retry, Who
@@ -50,17 +50,17 @@ def _reads(desk: Desk) -> APIRouter:
 def _decisions(desk: Desk) -> APIRouter:
     router = new_router("evolutions", BASE + "/{evolution_id}")
 
-    @router.post("/apply", responses=documented(Decided, 403, 404, 409))
+    @router.post("/apply", responses=documented(DecidedEvolution, 403, 404, 409))
     async def apply(caller: Who, lineage: From, retry: Retry, evolution_id: str) -> Json:
         """Make the proposal the item's content."""
         return Json(await evolutions.apply(desk, caller, lineage, evolution_id, retry))
 
-    @router.post("/reject", responses=documented(Decided, 404, 409))
+    @router.post("/reject", responses=documented(DecidedEvolution, 404, 409))
     async def reject(caller: Who, lineage: From, retry: Retry, evolution_id: str, reason: Reason = None) -> Json:
         """Keep the item as it is."""
         return Json(await evolutions.reject(desk, caller, lineage, evolution_id, reason, retry))
 
-    @router.post("/revert", responses=documented(Decided, 403, 404, 409, 410))
+    @router.post("/revert", responses=documented(DecidedEvolution, 403, 404, 409, 410))
     async def revert(caller: Who, lineage: From, retry: Retry, evolution_id: str) -> Json:
         """Make the item again what it was before."""
         return Json(await evolutions.revert(desk, caller, lineage, evolution_id, retry))

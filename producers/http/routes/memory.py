@@ -11,8 +11,8 @@ from pydantic import TypeAdapter
 from kledger.answers.memory import (
     Cleaned,
     Confirmed,
-    Decided,
     DecidedHeld,
+    DecidedProposal,
     HeldList,
     MemoryHealth,
     MemoryList,
@@ -153,12 +153,12 @@ def routes(desk: Desk) -> list[APIRouter]:
         """Say that a memory holds: evidence for it, and a short one becomes a semantic one at once."""
         return Json(await confirming.confirm(desk, caller, lineage, item_id, body, retry))
 
-    @router.post("/api/memory/{item_id}/approve", responses=documented(Decided, 400, 403, 404, 409))
+    @router.post("/api/memory/{item_id}/approve", responses=documented(DecidedProposal, 400, 403, 404, 409))
     async def approve(caller: Who, lineage: From, retry: Retry, item_id: ItemId, body: DecideRequest) -> Json:
         """Take a proposal into what its project shares; a coordinator of the project does."""
         return Json(await approving.approve(desk, caller, lineage, item_id, body, retry))
 
-    @router.post("/api/memory/{item_id}/reject", responses=documented(Decided, 400, 403, 404, 409))
+    @router.post("/api/memory/{item_id}/reject", responses=documented(DecidedProposal, 400, 403, 404, 409))
     async def reject(caller: Who, lineage: From, retry: Retry, item_id: ItemId, body: DecideRequest) -> Json:
         """Decline a proposal; a coordinator of its project does. A revision proposes it anew."""
         return Json(await approving.reject(desk, caller, lineage, item_id, body, retry))

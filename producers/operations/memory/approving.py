@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import uuid
 
-from kledger.answers.memory import Decided
+from kledger.answers.memory import DecidedProposal
 from kledger.contract.errors import IllegalState, NotOwner, VersionConflict
 from kledger.contract.scopes import Caller
 from kledger.requests.memory import DecideRequest
@@ -31,7 +31,7 @@ async def approve(
     item_id: str,
     payload: DecideRequest,
     retry: uuid.UUID | None = None,
-) -> Decided:
+) -> DecidedProposal:
     """Approve a proposal. Where it names the item of which it is a later version, that one is superseded, or the two
     are in conflict, in the same atomic batch.
 
@@ -48,7 +48,7 @@ async def reject(
     item_id: str,
     payload: DecideRequest,
     retry: uuid.UUID | None = None,
-) -> Decided:
+) -> DecidedProposal:
     """Decline a proposal, with a reason that its author reads; a revision proposes it anew. Raises as `approve`."""
     return await _decide(desk, caller, lineage, item_id, payload, KnowledgeRejected, retry)
 
@@ -61,7 +61,7 @@ async def _decide(
     payload: DecideRequest,
     decision: type[KnowledgeApproved | KnowledgeRejected],
     retry: uuid.UUID | None,
-) -> Decided:
+) -> DecidedProposal:
     own_id = event_id(retry)
     seeing = await with_their_projects(desk, caller)
     if retry is not None:
@@ -123,8 +123,8 @@ def _decided(
     came: Superseding,
     position: int,
     own_id: str,
-) -> Decided:
-    return Decided(
+) -> DecidedProposal:
+    return DecidedProposal(
         id=item_id,
         status=MAKES[decision.name],
         superseded=came.superseded,

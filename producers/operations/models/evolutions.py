@@ -7,7 +7,7 @@ import uuid
 from typing import Literal
 from weakref import WeakValueDictionary
 
-from kledger.answers.models import Decided
+from kledger.answers.models import DecidedEvolution
 from kledger.contract.errors import IllegalState, VersionConflict
 from kledger.contract.scopes import Caller
 from ledger.event import JsonObject, Lineage, NewEvent
@@ -38,8 +38,8 @@ def evolution_id(requested_event: str) -> str:
 
 def _decided(
     process: Process, status: Literal["applied", "rejected", "reverted"], position: int, event_id: str
-) -> Decided:
-    return Decided(
+) -> DecidedEvolution:
+    return DecidedEvolution(
         id=process.id, status=status, item_id=process.requested["item_id"], position=position, event_id=event_id
     )
 
@@ -87,7 +87,7 @@ async def awaited(desk: Desk, caller: Caller, process_id: str, wait: float) -> t
 
 async def apply(
     desk: Desk, caller: Caller, lineage: Lineage, process_id: str, retry: uuid.UUID | None = None
-) -> Decided:
+) -> DecidedEvolution:
     """Apply a proposal: it becomes the item's content.
 
     Raises UnknownProcess, IllegalState, UnknownKnowledge, NotOwner, VersionConflict (the item changed), …
@@ -96,7 +96,9 @@ async def apply(
         return await _apply(desk, caller, lineage, process_id, retry)
 
 
-async def _apply(desk: Desk, caller: Caller, lineage: Lineage, process_id: str, retry: uuid.UUID | None) -> Decided:
+async def _apply(
+    desk: Desk, caller: Caller, lineage: Lineage, process_id: str, retry: uuid.UUID | None
+) -> DecidedEvolution:
     own_id = event_id(retry)
     for _ in range(ATTEMPTS):
         process = await own(desk, caller, KIND, process_id)
@@ -138,7 +140,7 @@ def turn_of(desk: Desk, process_id: str) -> asyncio.Lock:
     return _deciding.setdefault((desk.org, process_id), asyncio.Lock())
 
 
-async def _applied(desk: Desk, process: Process, own_id: str) -> Decided | None:
+async def _applied(desk: Desk, process: Process, own_id: str) -> DecidedEvolution | None:
     """The decision of an earlier request with the same key."""
     before = await earlier_event(desk, [process.owner], own_id, {"evolution": process.id})
     return None if before is None else _decided(process, "applied", before.position, own_id)
@@ -151,7 +153,7 @@ async def reject(
     process_id: str,
     reason: str | None = None,
     retry: uuid.UUID | None = None,
-) -> Decided:
+) -> DecidedEvolution:
     """Reject a proposal. Raises UnknownProcess, IllegalState, VersionConflict, BrokerUnavailable."""
     async with turn_of(desk, process_id):
         return await _reject(desk, caller, lineage, process_id, reason, retry)
@@ -159,7 +161,7 @@ async def reject(
 
 async def _reject(
     desk: Desk, caller: Caller, lineage: Lineage, process_id: str, reason: str | None, retry: uuid.UUID | None
-) -> Decided:
+) -> DecidedEvolution:
     process, expects = await own_now(desk, caller, KIND, process_id)
     fact, own_id = EvolutionRejected(item_id=process.requested["item_id"], reason=reason), event_id(retry)
     if (
@@ -176,7 +178,7 @@ async def _reject(
 
 async def revert(
     desk: Desk, caller: Caller, lineage: Lineage, process_id: str, retry: uuid.UUID | None = None
-) -> Decided:
+) -> DecidedEvolution:
     """Restore the version of the item before an applied evolution.
 
     Raises UnknownProcess, IllegalState, VersionConflict (the item changed since), UnknownKnowledge, NotOwner, …
