@@ -46,9 +46,11 @@ class Embeddings:
 
 
 class Backlog:
-    """Embeds versions without a vector; `state` is its progress."""
+    """Embeds versions without a vector; `state` is its progress. `client` gives none until the process has started."""
 
-    def __init__(self, view: View, org: str, client: Callable[[], VectorClient], may_write: Callable[[], bool]) -> None:
+    def __init__(
+        self, view: View, org: str, client: Callable[[], VectorClient | None], may_write: Callable[[], bool]
+    ) -> None:
         self._view = view
         self._org = org
         self._client = client
@@ -73,7 +75,7 @@ class Backlog:
             self.more.clear()
             try:
                 client = self._client()
-                worked = self._may_write() and await self.step(client)
+                worked = client is not None and self._may_write() and await self.step(client)
                 self._failed, self._pause = None, 0.0
             except (LedgerError, RuntimeError, duckdb.Error) as error:
                 worked = False
@@ -114,8 +116,11 @@ class Backlog:
         return True
 
     async def _look(self) -> None:
+        client = self._client()
+        if client is None:
+            return
         with contextlib.suppress(LedgerError, RuntimeError):
-            status = await self._client().embeddings()
+            status = await client.embeddings()
             state = self.state
             state.awaiting, state.calls, state.missed = status["awaiting"], status["calls"], status["missed"]
             state.trouble = status["trouble"] or self._failed

@@ -71,7 +71,7 @@ class VectorFeed:
         """Why the vectors do not move at present; None while they do."""
         self.searches = Searches(self, view)
         """Sends searches to the process."""
-        self.backlog = Backlog(view, org, lambda: self.client, may_write)
+        self.backlog = Backlog(view, org, lambda: self._client, may_write)
         """Embeds indexed versions, where a model is configured."""
         self.canary = Canary(self, view)
         """Checks samples of the vectors against the view."""

@@ -11,14 +11,17 @@ from typing import Any
 
 import httpx
 import pytest
+from structlog.testing import capture_logs
 
 from kledger import LedgerClient
 from ledger.runtime.breaker import FAILURES, LONGEST_STATED, Breaker, stated_pause
+from projections.vectors import backlog
 from projections.vectors.client import VectorClient
 from projections.vectors.embedding.embeddings import PROBE, OpenAIEmbedder
 from projections.vectors.embedding.kept import KeptEmbedder, MemoryEmbeddings
 from projections.vectors.embedding.queries import QueryEmbedder
 from projections.vectors.errors import EmbeddingFailed
+from projections.vectors.store.port import Awaiting
 from projections.vectors.wire import EmbeddingModel, Settings, Store
 from tests.journeys.running_node import RunningNode, caught_up, head, result_of, running, until
 from tests.openai_server import EmbeddingEndpoint, embedding_endpoint
@@ -53,6 +56,58 @@ def _fails(endpoint: EmbeddingEndpoint) -> None:
 def _mend(endpoint: EmbeddingEndpoint) -> None:
     endpoint.dead, endpoint.delay, endpoint.retry_after, endpoint.half = False, 0.0, "", False
     endpoint.dimensions, endpoint.fail_next = 64, 0
+
+
+async def test_what_waits_for_the_vector_process_to_start_is_embedded_at_once_and_together(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A process that is yet to come has not failed: no warning, no growing pause, no call for a single text."""
+    process = Unembedded(8)
+    there: list[Unembedded] = []
+    asked = asyncio.Event()
+
+    def client() -> Any:
+        asked.set()
+        return there[0] if there else None
+
+    monkeypatch.setattr(backlog, "_LOOK_SECONDS", 0.01)
+    loop = backlog.Backlog(Texts(), "acme", client, lambda: True)  # type: ignore[arg-type]
+    with capture_logs() as logs:
+        task = asyncio.create_task(loop.run())
+        await asyncio.wait_for(asked.wait(), PATIENCE)
+        there.append(process)
+        await asyncio.wait_for(process.done.wait(), PATIENCE)
+        task.cancel()
+    assert process.batches == [8]
+    assert logs == []
+
+
+class Unembedded:
+    """A vector process in which so many versions wait for their vectors."""
+
+    def __init__(self, waiting: int) -> None:
+        self.waiting = waiting
+        self.batches: list[int] = []
+        self.done = asyncio.Event()
+
+    async def awaiting(self, most: int) -> list[Awaiting]:
+        return [Awaiting(f"k-{n}", 1, n + 1) for n in range(min(most, self.waiting))]
+
+    async def embed(self, texts: list[backlog.Text]) -> None:
+        self.batches.append(len(texts))
+        self.waiting -= len(texts)
+        if not self.waiting:
+            self.done.set()
+
+    async def embeddings(self) -> dict[str, Any]:
+        return {"awaiting": self.waiting, "trouble": None, "calls": 0, "missed": 0}
+
+
+class Texts:
+    """A view that has the text of every version."""
+
+    async def ask(self, _query: object, _org: str, positions: list[int]) -> list[backlog.Text]:
+        return [(f"k-{position - 1}", 1, "task", "content") for position in positions]
 
 
 @pytest.fixture
