@@ -78,9 +78,8 @@ class Engine:
         dense: Vector | None = None
         lacking: str | None = None
         if paths != "keyword" and self._queries is not None:
-            dense, lacking = await self._queries.vector(
-                embedded_of(query)
-            )  # awaited here, so that others are served meanwhile
+            # awaited here, so that others are served meanwhile
+            dense, lacking = await self._queries.vector(embedded_of(query))
             lacking = lacking or self._behind()
         if self._store.waits_on_network:
             return await asyncio.to_thread(self.found, query, options, paths, dense), lacking

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from qdrant_client import QdrantClient
+from qdrant_client import QdrantClient, models
 
 from projections.engine.duckdb import open_view
 from projections.engine.view import Instance, View
@@ -86,4 +86,14 @@ def test_an_item_is_erased_in_the_collections_of_every_model() -> None:
         )
     now.erase(["a"])
     assert (before.count(), now.count()) == (1, 1)
+    client.close()
+
+
+@pytest.mark.filterwarnings("ignore:Payload indexes have no effect")
+def test_a_collection_of_somebody_else_keeps_what_it_has() -> None:
+    client = QdrantClient(":memory:")
+    client.create_collection("knowledge-base", models.VectorParams(size=2, distance=models.Distance.DOT))
+    client.upsert("knowledge-base", [models.PointStruct(id=1, vector=[1.0, 0.0], payload={"item_id": "a"})])
+    ServerStore(client, "now", 8).erase(["a"])
+    assert client.count("knowledge-base").count == 1
     client.close()

@@ -41,6 +41,11 @@ def model_slug(model: str, dimensions: int, point_format: int = FORMAT) -> str:
     return f"{readable}-{dimensions}-{hashlib.sha256(kind.encode()).hexdigest()[:8]}"
 
 
+def is_slug(name: str) -> bool:
+    """Whether a name has the form that `model_slug` gives."""
+    return re.fullmatch(r"[a-z0-9-]*-\d+-[0-9a-f]{8}", name) is not None
+
+
 def earlier_slugs(model: str, dimensions: int) -> list[str]:
     """The folder names of this model's points in earlier formats."""
     return [model_slug(model, dimensions, earlier) for earlier in range(1, FORMAT)]

@@ -20,7 +20,7 @@ from qdrant_client.http.exceptions import UnexpectedResponse
 
 from kledger.contract.words import EVERYTHING
 from projections.vectors.errors import VectorStoreFailed
-from projections.vectors.store.directories import earlier_slugs, model_slug
+from projections.vectors.store.directories import earlier_slugs, is_slug, model_slug
 from projections.vectors.store.port import (
     AWAITED,
     Awaiting,
@@ -125,7 +125,7 @@ class ServerStore:
         """This collection and those of models that were set before: persons are erased in all of them."""
         with _named(self._name):
             names = {each.name for each in self._client.get_collections().collections}
-        return [self._name, *sorted(name for name in names - {self._name} if name.startswith(_PREFIX))]
+        return [self._name, *sorted(name for name in names - {self._name} if _is_ours(name))]
 
     def clear(self) -> None:
         with _named(self._name):
@@ -254,6 +254,11 @@ class ServerStore:
         """The last applied position of those of these points that exist."""
         records = self._client.retrieve(self._name, list(keys), with_payload=["applied"])
         return {str(record.id): int((record.payload or {})["applied"]) for record in records}
+
+
+def _is_ours(collection: str) -> bool:
+    """Whether a collection has a name that this store gives: others on the server may be somebody else's."""
+    return collection.startswith(_PREFIX) and is_slug(collection.removeprefix(_PREFIX))
 
 
 def _check_version(version: str) -> None:
