@@ -7,6 +7,7 @@ import pytest
 from kledger import LedgerClient
 from kledger.contract.bounds import MOST_QUERY
 from kledger.contract.errors import InvalidPayload, LedgerError
+from kledger.contract.seal_mark import MARK
 from kledger.contract.sessions import MOST_CONTENT
 from tests.journeys.running_node import RunningNode
 
@@ -58,6 +59,21 @@ def test_a_message_is_taken_up_to_the_size_of_one_of_a_session(ann: LedgerClient
     assert ann.recall(message, session="long")["results"][0]["content"] == text
     with pytest.raises(InvalidPayload, match="message"):
         ann.recall(message + "?")
+
+
+@pytest.mark.parametrize("blank", [" " * 9_000, "\u200b" * 4_001])
+def test_a_long_message_that_says_nothing_is_refused_and_a_start_goes_without_it(ann: LedgerClient, blank: str) -> None:
+    with pytest.raises(InvalidPayload, match="empty"):
+        ann.recall(blank)
+    with pytest.raises(InvalidPayload, match="empty"):
+        ann.search(blank)
+    assert ann.startup(blank)["recall_id"]
+
+
+@pytest.mark.parametrize("before", ["", " ", "\n" * 5_000])
+def test_a_long_message_that_begins_as_a_sealed_value_does_is_refused(ann: LedgerClient, before: str) -> None:
+    with pytest.raises(InvalidPayload, match="sealed"):
+        ann.recall(f"{before}{MARK}{LOG}")
 
 
 def test_an_address_that_no_node_reads_says_that_a_recall_takes_it(ann: LedgerClient, node: RunningNode) -> None:

@@ -163,6 +163,8 @@ def searched(message: str) -> tuple[str, JsonObject]:
     """
     _check(message)
     text = shortened(message, MOST_QUERY)
+    if text != message:  # it may begin later
+        _check(text)
     return text, {} if text == message else {"searched": len(text)}
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from kledger.contract.bounds import is_blank
+from kledger.contract.bounds import MOST_QUERY, is_blank
 from kledger.contract.language import ENGLISH, Language
 from kledger.contract.scopes import Caller
 from kledger.contract.words import ProfileType
@@ -40,9 +40,7 @@ async def startup(
 
     Recorded as one recall of the kind `startup`. Raises InvalidPayload (NUL in the query), ViewBehind.
     """
-    of: JsonObject = {}
-    if not is_blank(query):
-        query, of = searched(query)
+    query, of = (query[:MOST_QUERY], {}) if is_blank(query) else searched(query)
     await reach(desk, freshness)
     position = desk.view.position
     profile = said_once(await desk.view.ask(profile_items, desk.org, caller, limit=profile_k, min_score=min_score))
