@@ -87,10 +87,12 @@ _QUESTION = re.compile(
 )
 _FAULT = re.compile(
     r"(?<![a-z])(?:error|[a-z0-9_]*exception|[a-z0-9_]+error|fail(?:s|ed|ure)?|fatal|panic|refused|denied|killed"
-    r"|timed out|timeout|cannot|unable to|not found|segfault|critical)(?![a-z])|报错|出错|错误|异常|失败|拒绝|超时|崩溃"
+    r"|timed out|timeout|traceback"
+    r"|cannot|unable to|not found|segfault|critical)(?![a-z])|报错|出错|错误|异常|失败|拒绝|超时|崩溃"
 )
 MOST_FAULTS = 3
 """Lines that tell of a fault which are read beside questions that say little: the last ones, as a log ends with it."""
+_CHINESE_LETTER = re.compile("[\u4e00-\u9fff]")
 _PASTED = re.compile(r"[\[\]{}<>=|\\/]|\d{3}")
 """What a line of a log or of code has, and a sentence of a person seldom."""
 PHRASES = (
@@ -131,13 +133,15 @@ class Among(NamedTuple):
 def among(message: str) -> Among | None:
     """The questions among other sentences; None where a message says nothing else, or asks nothing.
 
-    Without a question, of much that was pasted the sentence before it and the one behind it ask.
+    Among much that was pasted, where lines of code begin with `is` and `where`, a question has its mark, or is in
+    Chinese. Without one the sentence before it and the one behind it ask.
     """
     lines = enumerate(normalise(message).split("\n"))
     sentences = [(line, each) for line, text in lines for each in _SENTENCE.split(text) if re.search(r"\w", each)]
     asking = [at for at, (_, each) in enumerate(sentences) if _asks(each)]
-    if not asking and len(message) > _LONG and len(sentences) > _MANY:
-        asking = [at for at in (0, len(sentences) - 1) if not _PASTED.search(sentences[at][1])]
+    if len(message) > _LONG and len(sentences) > _MANY:
+        asking = [at for at in asking if _asks_surely(sentences[at][1])]
+        asking = asking or [at for at in (0, len(sentences) - 1) if not _PASTED.search(sentences[at][1])]
     if not asking or len(asking) == len(sentences):
         return None
     # what was pasted begins a line of its own
@@ -177,7 +181,7 @@ def shortened(message: str, most: int) -> str:
         return message
     message = message.strip()
     read = [(span, normalise(message[span[0] : span[1]])) for span in _near_the_ends(message)]
-    asking = [span for span, plain in read if _asks(plain)]
+    asking = [span for span, plain in read if _asks(plain) and _asks_surely(plain)]
     faults = [span for span, plain in read if _FAULT.search(plain)]
     kept = [*_within(asking, most // 4), *_within(sorted(faults, reverse=True), most // 4)]
     left = most - sum(end - at + 1 for at, end in set(kept)) - 2
@@ -223,6 +227,13 @@ def _joined(spans: list[tuple[int, int]]) -> list[tuple[int, int]]:
 
 def _asks(plain: str) -> bool:
     return bool(_QUESTION.search(plain)) or _begins_by_asking(plain)
+
+
+def _asks_surely(plain: str) -> bool:
+    """Whether a sentence asks also where it stands among lines of code or of a log."""
+    if plain.rstrip(" \n`'\")").endswith("?"):
+        return True
+    return _CHINESE_LETTER.search(plain) is not None and _PASTED.search(plain) is None
 
 
 def _without_moment(line: str) -> str:

@@ -262,6 +262,25 @@ def test_what_is_said_before_or_behind_a_pasted_log_is_known_without_a_question(
     assert searched.near == "connect to the port of the staging database of the shop"
 
 
+CODE = "".join(
+    f"is_{n} = where(n for n in range({n}))\nif n:\n    do(n)\nelse how:\nis within {n} of it\nhow far it goes\n"
+    for n in range(70)
+)
+
+
+@pytest.mark.parametrize("pasted", ["{}\n" + CODE, CODE + "{}", "{} see\n```\n" + CODE + "\n```"])
+def test_lines_of_code_that_begin_as_questions_do_ask_nothing_beside_one(pasted: str) -> None:
+    message = shortened(pasted.format("Which port is the staging database of the shop on?"), 4_000)
+    assert covered(weighed(message), PORT) > 0.6
+
+
+@pytest.mark.parametrize("beside", ["help", "pls", "看看"])
+def test_a_traceback_with_a_word_beside_it_is_answered_by_what_mended_it(beside: str) -> None:
+    trace = "".join(f"  File 'mod{n}.py', line {n * 7}, in step\n    return self.next(payload)\n" for n in range(70))
+    message = shortened(f"Traceback (most recent call last):\n{trace}{FAULT}\n{beside}", 4_000)
+    assert covered(weighed(message), MENDED) > MOST_FLOOR
+
+
 def test_a_log_alone_makes_nothing_known_that_it_does_not_name() -> None:
     assert covered(weighed(shortened(LOG, 4_000)), PORT) < MOST_FLOOR
 
