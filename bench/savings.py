@@ -30,7 +30,7 @@ from kledger import AsyncLedgerClient
 from ledger.event import JsonObject
 from ledger.sessions.forms import cost_of
 from ledger.sessions.tokens import counter_for
-from projections.search.memory_text import memory_text
+from projections.search.prompt.memory_text import memory_text
 from tests.openai_server import embedding_endpoint
 
 RANGES: Mapping[str, tuple[float, float] | None] = {

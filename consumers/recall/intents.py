@@ -10,7 +10,7 @@ from consumers.recall.awaited import Awaited, NoAnswer
 from consumers.structured import Structured
 from kledger.contract.errors import LedgerError, ModelFailed
 from kledger.contract.recall import Intent
-from projections.vectors.asking import shortened
+from projections.search.asking import shortened
 
 PATIENCE = 0.5
 """Seconds that a recall waits for the intent."""

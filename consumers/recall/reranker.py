@@ -15,7 +15,7 @@ from consumers.recall.awaited import LONGEST, Awaited, NoAnswer
 from consumers.recall.rerank_settings import RerankSettings
 from consumers.recall.scores import MOST_TEXTS, calibrated, raw_scores, with_controls
 from ledger.runtime.breaker import stated_pause
-from projections.vectors.asking import shortened
+from projections.search.asking import shortened
 
 if TYPE_CHECKING:  # a node without a reranker needs no client of HTTP
     import httpx

@@ -29,7 +29,7 @@ from kledger.contract.errors import LedgerError, ModelFailed
 from kledger.contract.language import Language
 from kledger.contract.seal_mark import MARK
 from projections.search.asked_differently import MOST_QUERIES, Rewritten, has_words, stays_with
-from projections.vectors.asking import shortened
+from projections.search.asking import shortened
 from projections.vectors.tokens import normalise
 
 Way = Literal["rewrite", "hyde"]

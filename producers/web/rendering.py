@@ -27,7 +27,7 @@ from producers.web.tags import tags_of
 from producers.web.turned import in_sight
 from producers.web.visit import Visit
 from producers.web.words import Words
-from projections.search.steps import without_number
+from projections.search.prompt.steps import without_number
 
 _STEPS = ((86_400 * 365, "year"), (86_400 * 30, "month"), (86_400, "day"), (3_600, "hour"), (60, "minute"))
 

@@ -1,1 +1,1 @@
-"""Search: tokens, candidates, ranking."""
+"""Search: candidates, ranking, and what came of it as text."""

@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from projections.vectors.asking import among, faults_among, is_about_a_fault, what_is_asked
+from projections.search.asking import among, faults_among, is_about_a_fault, what_is_asked
 from projections.vectors.question import Question, Searched
 from projections.vectors.tokens import MOST_CHARACTERS, documents_terms, fragments_by_word, query_terms
 

@@ -11,9 +11,9 @@ from functools import cache
 import orjson
 
 from kledger.contract.recall import FLOOR_A_TENFOLD, FLOOR_OF_ONE, MOST_FLOOR
-from projections.search import asked_differently, match, model_rerank, ranking, rerank
+from projections.search import asked_differently, asking, match, model_rerank, ranking, rerank
 from projections.similar import later_first
-from projections.vectors import asking, tokens
+from projections.vectors import tokens
 from projections.vectors.embedding.weights import HASHED_VECTOR_WEIGHT, SENTENCE_VECTOR_WEIGHT
 from projections.vectors.store.directories import FORMAT
 

@@ -9,7 +9,7 @@ import pytest
 
 from kledger.contract.language import Language
 from kledger.contract.words import RecallLayer
-from projections.search.memory_text import memory_text
+from projections.search.prompt.memory_text import memory_text
 
 NOW = datetime(2026, 2, 12, 12, tzinfo=UTC)
 

@@ -7,7 +7,7 @@ import re
 import pytest
 
 from kledger import LedgerClient
-from projections.search.memory_text import escaped
+from projections.search.prompt.memory_text import escaped
 from tests.journeys.running_node import RunningNode, caught_up
 
 

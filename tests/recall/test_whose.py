@@ -8,7 +8,7 @@ import pytest
 
 from kledger import LedgerClient
 from kledger.answers.recall import RecalledItem
-from projections.search.memory_text import is_of_another
+from projections.search.prompt.memory_text import is_of_another
 from tests.journeys.running_node import RunningNode
 from tests.recall.people import new_number
 

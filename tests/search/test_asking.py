@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from kledger.contract.recall import MOST_FLOOR
+from projections.search.asking import questions_among, shortened, what_is_asked
 from projections.search.match import Heard, covered, passages, weighed
-from projections.vectors.asking import questions_among, shortened, what_is_asked
 from projections.vectors.question import Question, embedded_of, terms_of
 from projections.vectors.tokens import query_terms
 

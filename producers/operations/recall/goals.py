@@ -27,8 +27,8 @@ from producers.operations.recall.served import recall_event
 from producers.operations.stated_before import earlier_event
 from producers.requests.reading import refusal
 from projections.overview.goals import goals
-from projections.search.said_once import found_once, said_once
-from projections.search.section import WORDS, goal_text, knowledge_section
+from projections.search.prompt.said_once import found_once, said_once
+from projections.search.prompt.section import WORDS, goal_text, knowledge_section
 from projections.views.goals import ask
 from projections.views.lineage import ask as events
 

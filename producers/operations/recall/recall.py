@@ -26,12 +26,12 @@ from producers.operations.recall.intent import READS, Reads, intent_of
 from producers.operations.recall.search import searched
 from producers.operations.recall.served import keep, recall_event
 from producers.operations.recording import is_recorded
-from projections.search.memory_text import is_of_another, memory_text
 from projections.search.model_rerank import Place, rerank_factor, reranked
 from projections.search.policy import with_reranker
+from projections.search.prompt.memory_text import is_of_another, memory_text
+from projections.search.prompt.said_once import said_once
 from projections.search.ranking import freshness as freshness_at
 from projections.search.rerank import ALSO, MAIN, factors
-from projections.search.said_once import said_once
 from projections.similar.later_first import later_first
 from projections.views.documents.ask import surroundings
 from projections.views.knowledge.layers import layer_of

@@ -21,8 +21,8 @@ from producers.operations.recall.routing import Routing, routed
 from producers.operations.recall.served import keep, recall_event
 from producers.operations.recording import is_recorded
 from projections.search.asked import LEAST_CANDIDATES, Asked, Readable
+from projections.search.asking import shortened
 from projections.search.explained import chosen_of
-from projections.vectors.asking import shortened
 from projections.views.knowledge import ask
 from projections.views.knowledge.listing import Wanted, wanted_among, wanted_versions
 

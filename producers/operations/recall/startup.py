@@ -14,8 +14,8 @@ from producers.operations.profiles import reading as profiles
 from producers.operations.recall.search import search, searched
 from producers.operations.recall.served import keep, recall_event
 from producers.operations.recording import is_recorded
-from projections.search.said_once import found_once, said_once
-from projections.search.section import knowledge_section, profile_section
+from projections.search.prompt.said_once import found_once, said_once
+from projections.search.prompt.section import knowledge_section, profile_section
 from projections.search.startup import best_items, profile_items
 
 

@@ -10,8 +10,8 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import TypeVar
 
 from ledger.event import JsonObject
-from projections.search.memory_text import is_personal, said
-from projections.search.section import about_another
+from projections.search.prompt.memory_text import is_personal, said
+from projections.search.prompt.section import about_another
 from projections.similar.undisguised import undisguised
 from projections.vectors.tokens import one_form
 from projections.views.knowledge.layers import layer_of

@@ -16,9 +16,9 @@ from kledger.contract.scopes import OPERATOR
 from kledger.contract.words import RecallLayer
 from ledger.event import JsonObject
 from projections.fold_kit.prompt_text import UNSEEN, shortened
-from projections.search.section import WORDS, about_another
+from projections.search.prompt.section import WORDS, about_another
+from projections.search.prompt.steps import without_number
 from projections.search.startup import PROFILE_TYPE
-from projections.search.steps import without_number
 from projections.vectors.tokens import normalise
 
 SECTIONS = ("user_preferences", "project_context", "recent_episodes", "relevant_procedures", "related_knowledge")

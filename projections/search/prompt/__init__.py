@@ -1,0 +1,1 @@
+"""What a recall found as text for a prompt, each statement once."""
