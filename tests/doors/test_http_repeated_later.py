@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from typing import Any
 
+import httpx
 import pytest
 from fastapi.routing import APIRoute
 
@@ -12,6 +13,7 @@ from producers.http.app import routes_of
 from producers.http.identity import IDEMPOTENCY_KEY
 from tests.doors.furnished import KEY, K, M, R, asked_later, furnished_door, told
 from tests.doors.http_door import ALICE, Door, refusal
+from tests.doors.one_app import app_of
 
 D, E, S = "/api/documents", "/api/evolutions", "/api/slims"
 ITEM = {"task": "fix the lamp", "content": "turn the fuse", "types": ["tool"]}
@@ -216,3 +218,32 @@ async def test_the_description_lists_the_key_where_a_request_is_kept_once_by_it(
         (method, path.removeprefix("/api")) for method, path in taken
     }
     assert ("POST", "/api/admin/backup") not in listed
+
+
+SHORT = {"layer": "short", "kind": "mood", "content": "content"}
+
+
+@pytest.mark.parametrize("lifetimes", [{"mood": 60}, {}], ids=["another lifetime", "none of this kind"])
+@pytest.mark.parametrize(
+    ("named", "key"), [({}, KEY), ({"id": "calm"}, KEY), ({"id": "calm"}, {})], ids=["a key", "both", "an id"]
+)
+async def test_a_short_memory_that_is_sent_again_to_a_node_of_other_lifetimes_is_the_first_one(
+    door: Door, lifetimes: dict[str, int], named: dict[str, str], key: dict[str, str]
+) -> None:
+    """What the setting of a node adds is no part of the request."""
+    body = {**SHORT, **named}
+    first = await door.post("/api/memory", json=body, headers=ALICE | key)
+    assert first.is_success, first.text
+    head = await door.head()
+    door.desk.lifetimes = lifetimes
+    await door.desk.view.wait_for(head)
+    async with httpx.AsyncClient(
+        transport=httpx.ASGITransport(app_of(door.desk)), base_url="http://127.0.0.1:8420"
+    ) as later:
+        again = await later.post("/api/memory", json=body, headers=ALICE | key)
+        assert told(again) == told(first), again.text
+        other = await later.post("/api/memory", json={**body, "content": "other"}, headers=ALICE | key)
+        assert other.json()["error"]["code"] in {"idempotency_mismatch", "knowledge_exists", "invalid_payload"}
+        lives = await later.post("/api/memory", json={**body, "lifetime": 120}, headers=ALICE | key)
+        assert lives.json()["error"]["code"] in {"idempotency_mismatch", "knowledge_exists"}
+    assert await door.head() == head, "none of them states anything"
