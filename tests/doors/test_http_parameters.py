@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import AsyncIterator, Iterator
+from typing import Any
 
 import pytest
 from fastapi import FastAPI
@@ -63,6 +64,25 @@ async def test_every_parameter_that_a_route_is_described_with_is_known_to_it(doo
             if operation is not None:
                 named = {one["name"] for one in operation.get("parameters", ()) if one["in"] == "query"}
                 assert named == known_of(route), (method, route)  # type: ignore[arg-type]
+
+
+def test_a_text_that_is_written_is_bounded_where_a_route_takes_it() -> None:
+    """Else what is too long for the event is refused by the event's class, which is an error of the node."""
+
+    def is_free(schema: dict[str, Any]) -> bool:
+        if "anyOf" in schema:
+            return any(map(is_free, schema["anyOf"])) and "maxLength" not in schema
+        return schema.get("type") == "string" and not schema.keys() & {"maxLength", "enum", "const", "pattern"}
+
+    described = create_app(None).openapi()["paths"]  # type: ignore[arg-type]
+    free = {
+        (method, path, one["name"])
+        for path, operations in described.items()
+        for method, operation in operations.items()
+        for one in operation.get("parameters", ())
+        if method != "get" and one["in"] == "query" and is_free(one["schema"])
+    }
+    assert {name for _, _, name in free} == {"owner"}, free  # which is compared, and written nowhere
 
 
 async def test_a_refusal_tells_what_the_endpoint_has(door: Door) -> None:
