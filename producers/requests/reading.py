@@ -25,6 +25,8 @@ MOST_NESTED = 200
 M = TypeVar("M", bound=BaseModel)
 
 _HAS_TO_BE = "has to be "
+_NO_FIELD = "is not a field here"
+_THERE_ARE = f"{_NO_FIELD}: there are "
 _FORM = re.compile(r"(?:constrained-)?(?:str|int)|.+[\[(].*[\])]", re.DOTALL)
 """What pydantic calls a form in the place of a fault: `int`, `list[constrained-str]`."""
 _SCOPE_FIELDS = {"scopes", "owner", "visible_scopes", "entity"}
@@ -87,7 +89,12 @@ def refusal(faults: Sequence[Any], what: str = "the body", fields: Sequence[str]
         {"field": place, "reason": " or ".join((reasons[0], *(each.removeprefix(_HAS_TO_BE) for each in reasons[1:])))}
         for place, reasons in _told(faults, fields)
     ]
-    reasons = "; ".join(f"{error['field'] or 'it'} {error['reason']}" for error in errors[:5])
+    shown = errors[:5]
+    lists = [at for at, error in enumerate(shown) if error["reason"].startswith(_THERE_ARE)]
+    reasons = "; ".join(
+        f"{error['field'] or 'it'} {_NO_FIELD if at in lists[1:] else error['reason']}"  # which there are: said once
+        for at, error in enumerate(shown)
+    )
     more = f"; and {len(errors) - 5} more" if len(errors) > 5 else ""
     kind = IllegalScope if faults and all(map(_is_about_scopes, faults)) else InvalidPayload
     return kind(f"{what} does not fit: {reasons}{more}", errors=errors)
@@ -124,5 +131,5 @@ def _is_about_scopes(fault: Any) -> bool:
 
 def _reason(fault: Any, fields: Sequence[str] = ()) -> str:
     if fields and fault["type"] == "extra_forbidden" and len(fault["loc"]) == 1:
-        return f"is not a field here: there are {', '.join(fields)}"
+        return f"{_THERE_ARE}{', '.join(fields)}"
     return in_plain_words(fault)

@@ -329,3 +329,12 @@ async def test_a_node_off_loopback_takes_any_host_and_still_no_other_sites_pages
         refusal(answer, 403, "not_owner")
         own = {"Host": "ledger.example", "Origin": "https://ledger.example"}
         assert (await door.get("/health", headers=own)).status_code == 200
+
+
+async def test_a_line_with_many_unknown_fields_is_told_once_which_there_are(door: Door) -> None:
+    line = {**GOOD, "hash": "x", "metadata": {}, "user_id": "alice"}
+    answer = await door.post("/api/knowledge/batch", json={"items": [line]})
+    told = answer.json()["results"][0]["error"]["message"]
+    assert told.count("supersedes") == 1, told
+    for name in ("hash", "metadata", "user_id"):
+        assert f"{name} is not a field here" in told
