@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -28,6 +29,7 @@ from tests.conftest import LoopThread
 from tests.doors.live_desk import live_desk
 from tests.doors.scripted_node import ScriptedNode, scripted_node
 from tests.doors.test_cli_operating import kledger, runs, said
+from tests.house.project import ROOT
 from tests.integrity.logs import ListedLedger
 from tests.journeys.running_node import caught_up, items, result_of, running
 
@@ -81,6 +83,8 @@ NEEDED = {
     ("token", "revoke"): ("t-1",),
     ("up",): ("--http", "127.0.0.1:0"),
 }
+MAKERS = {("up",), ("restore-backup",)}
+"""The commands whose data directory may be yet to come."""
 
 
 @pytest.mark.parametrize("words", commands_on_data(), ids=" ".join)
@@ -99,6 +103,23 @@ def test_a_backup_is_no_data_directory_for_any_command_and_is_left_as_it_is(
     assert f"{whole} is a backup, and no data directory of a node" in ran.stderr
     assert f"kledger restore-backup {whole} --data DIR" in ran.stderr
     assert {file: file.read_bytes() for file in whole.rglob("*") if file.is_file()} == before
+
+
+@pytest.mark.parametrize("words", [words for words in commands_on_data() if words not in MAKERS], ids=" ".join)
+def test_a_mistyped_data_directory_is_said_and_none_is_made(words: tuple[str, ...], tmp_path: Path) -> None:
+    needed = [word for word in NEEDED.get(words, ()) if word != "--new"]
+    ran = subprocess.run(
+        [sys.executable, "-m", "kledger", *words, *needed, "--data", "typo"],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )
+    assert ran.returncode in (1, 2), ran.stdout
+    assert "typo" in ran.stderr
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_backup_sends_an_absolute_directory_and_says_what_was_added(

@@ -37,7 +37,7 @@ BESIDE = {
     ("profile set", "content"): ["--user", "ann"],
     ("profile patch", "content"): ["--user", "ann"],
     ("sql", "out"): ["SELECT 1", "--format", "csv"],
-    ("chain accept", "data"): ["--reason", "why"],
+    ("chain accept", "data"): ["--new", "--reason", "why"],
     ("token create", "data"): ["--new", "--agent", "scribe"],
 }
 """What the path of an option needs beside it to be looked at."""

@@ -218,12 +218,15 @@ def rotate_key(_session: Session, data: Data = DATA) -> Answer:
 def accept_chain(
     _session: Session,
     reason: Annotated[str, typer.Option(help="Why it is right, for whoever audits this log.", show_default=False)],
+    new: Annotated[
+        bool, typer.Option("--new", help="Begin the data directory, for a node that has yet to start.")
+    ] = False,
     data: Data = DATA,
 ) -> Answer:
     """Accept that the node's chain begins where it does, though events stood there before.
 
-    For a node that starts on a log of others, also before its first start; and after its chain was lost, once the log
-    was compared with checkpoints that were copied elsewhere. Health is degraded until then.
+    For a node that starts on a log of others, with --new before its first start; and after its chain was lost, once
+    the log was compared with checkpoints that were copied elsewhere. Health is degraded until then.
 
     Example: kledger chain accept --data ./.kledger --reason "a second node on the log of the first"
     """
@@ -233,6 +236,8 @@ def accept_chain(
     if not reason.strip():
         raise typer.BadParameter("say why it is right", param_hint="--reason")
     check_data_place(data)
+    if not new:
+        require_node(data, "; or give --new, for a node that has yet to start")
     beginning = accept(NotaryFiles.of(data), reason.strip()).to_json()
     begins = (
         "with whatever the first start finds"
