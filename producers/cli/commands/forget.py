@@ -23,7 +23,7 @@ def forget(
 
     Asked again, it shows the receipt. Nothing brings the person's words back.
 
-    Example: kledger forget user:ann --yes
+    Example: kledger forget user:vera
     """
     from ledger.privacy.personal import require_person
 
