@@ -19,7 +19,6 @@ from typer.testing import CliRunner
 
 from kledger.contract.errors import BackupDamaged, BackupMismatch, InvalidPayload, ObjectStoreFailed
 from ledger.archive.archived import Archived
-from ledger.backup.address import StoreAddress
 from ledger.backup.checking import check_backup
 from ledger.backup.fetching import FETCHED, brought_here, fetch
 from ledger.backup.object_store import ObjectStore
@@ -292,11 +291,15 @@ async def test_what_was_fetched_is_not_fetched_again(store: Store, tmp_path: Pat
 
 
 @pytest.mark.parametrize(
-    "text", ["s3://", "s3://B", "s3:///x", "s3://bucket/../x", "s3://user:key@bucket/x", "s3://b//c"]
+    "text",
+    [
+        *("s3://", "s3://B", "s3:///x", "s3://bucket/../x", "s3://user:key@bucket/x", "s3://b//c"),
+        *("S3://bucket/x", "gs://bucket/x", "https://bucket.example/x", "file:///backups/x"),
+    ],
 )
-def test_an_address_that_is_none_is_refused(text: str) -> None:
-    with pytest.raises(InvalidPayload, match="s3://BUCKET"):
-        StoreAddress.parse(text)
+def test_an_address_that_is_none_is_refused_and_taken_for_no_directory(text: str) -> None:
+    with pytest.raises(InvalidPayload, match="s3://BUCKET"), opened(text):
+        pass
 
 
 @pytest.mark.parametrize("server", ["localhost:9000", "ftp://x", "http://", "http://host/path"])
