@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from projections.vectors.tokens import normalise
+from projections.vectors.tokens import CJK, normalise
 
 _MARK = r"[\s,.:;!?~、，。：；！？…—-]"
 
@@ -92,7 +92,7 @@ _FAULT = re.compile(
 )
 MOST_FAULTS = 3
 """Lines that tell of a fault which are read beside questions that say little: the last ones, as a log ends with it."""
-_CHINESE_LETTER = re.compile("[\u4e00-\u9fff]")
+_CHINESE_LETTER = re.compile(f"[{CJK}]")
 _PASTED = re.compile(r"[\[\]{}<>=|\\/]|\d{3}")
 """What a line of a log or of code has, and a sentence of a person seldom."""
 PHRASES = (
@@ -155,12 +155,6 @@ def among(message: str) -> Among | None:
     )
     questions, beside = ("\n".join(what_is_asked(sentences[at][1]) for at in places) for places in (asking, near))
     return Among(questions, None if len(near) == len(sentences) else beside)
-
-
-def questions_among(message: str) -> str | None:
-    """The questions of a message that says other things too; None where it says nothing else, or asks nothing."""
-    found = among(message)
-    return None if found is None else found.questions
 
 
 def faults_among(message: str) -> str:

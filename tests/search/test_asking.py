@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kledger.contract.recall import MOST_FLOOR
-from projections.search.asking import questions_among, shortened, what_is_asked
+from projections.search.asking import Among, among, shortened, what_is_asked
 from projections.search.match import Heard, covered, passages, weighed
 from projections.vectors.question import Question, embedded_of, terms_of
 from projections.vectors.tokens import query_terms
@@ -140,7 +140,7 @@ def test_a_message_that_only_asks_is_read_as_it_is(message: str) -> None:
 @pytest.mark.parametrize("run", ["!", "请", "谢谢!", "please ", "hi, ", "帮我", "，", "吗,", "谁", "?"])
 def test_a_long_run_of_such_phrases_is_looked_at_at_its_ends_alone(run: str) -> None:
     what_is_asked(run * 50_000)
-    questions_among(run * 50_000)
+    among(run * 50_000)
 
 
 BEFORE_AND_AFTER = (
@@ -222,7 +222,9 @@ def test_much_that_is_said_far_from_a_question_counts_for_less_than_what_stands_
 
 @pytest.mark.parametrize("addresses", ["GET /orders?page=2 took 3 ms.", "see http://a.example/x?y=1."])
 def test_the_question_mark_of_an_address_asks_nothing(addresses: str) -> None:
-    assert questions_among(f"{addresses} Where is the key?") == "where is the key?"
+    found = among(f"{addresses} Where is the key?")
+    assert isinstance(found, Among)
+    assert found.questions == "where is the key?"
 
 
 @pytest.mark.parametrize(

@@ -29,7 +29,7 @@ _FEWEST = 2
 _LEFT_OUT = 4 / 3
 """Coarse hits in which each that is wanted is found where a filter was left out that admits three of four points."""
 _LOWER = 0.2
-"""How far the last of the hits may be below its coarse score, as a part of the margin: two standard deviations."""
+"""How far the last of the hits may be below its coarse score, as a part of the margin: 1.5 standard deviations."""
 _OFF = 0.75
 """Coarse scores are off by 0.097 / √dimensions (one standard deviation), whatever the vectors, and by
 0.55 / √dimensions at most among 2,600,000 pairs."""
