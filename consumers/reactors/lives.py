@@ -7,10 +7,8 @@ same event.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
 from datetime import datetime, timedelta
 
-import duckdb
 import structlog
 
 from consumers.reactors.work import NAMESPACE, Append
@@ -20,7 +18,6 @@ from ledger.events.knowledge import KnowledgeExpired, KnowledgePromoted
 from ledger.named_ids import named_id
 from ledger.privacy.personal import NOBODY
 from projections.engine.view import View
-from projections.fold_kit.sql_text import among
 from projections.views.knowledge.lives import Due, due
 
 log = structlog.get_logger(__name__)
@@ -57,22 +54,15 @@ class LifeKeeper:
             return 0
         found, self._next = await self._view.ask(due, self._org, moment, MOST)
         if found:
-            ends = await self._view.ask(_ends, self._org, [each.id for each in found])
-            await self._append([self._event(each, ends.get(each.id, 0.0), now) for each in found])
+            await self._append([self._event(each, now) for each in found])
         self._looked_at = position if len(found) < MOST else -1
         return len(found)
 
-    def _event(self, each: Due, ends: float, now: datetime) -> NewEvent:
+    def _event(self, each: Due, now: datetime) -> NewEvent:
         fact: Fact = KnowledgePromoted(cause="recalled") if each.promoted else KnowledgeExpired(after=each.lifetime)
         # The minutes since then, so that what was refused as too early is not taken for the statement that is due.
         # Those of the clock would pass between two nodes that state it at once, and the log would have both.
-        since = ends - each.lifetime if each.promoted else ends
+        since = each.ends - each.lifetime if each.promoted else each.ends
         state = f"{each.version_position} {each.recalls} {since:.6f} {int((now.timestamp() - since) // 60)}"
         own_id = named_id(NAMESPACE, f"{self._org}\n{each.id}\n{fact.name}\n{state}")
         return NewEvent(fact, each.id, NOBODY, self._org, id=own_id, time=now)
-
-
-def _ends(cursor: duckdb.DuckDBPyConnection, org: str, ids: Sequence[str]) -> dict[str, float]:
-    """When the lives of these memories end, in seconds since 1970; one began with the last recall that counted."""
-    asked = f"SELECT id, epoch_us(expires_at) / 1e6 FROM short_memories WHERE org = ? AND id IN ({among(ids)})"
-    return dict(cursor.execute(asked, [org]).fetchall())

@@ -23,9 +23,9 @@ async def stated(at: datetime, *, promoted: bool) -> str:
         position = 7
 
         async def ask(self, question: Callable[..., Any], *_about: Any) -> Any:
-            if question is not due:
-                return {"mood": (OVER + timedelta(seconds=60 if promoted else 0)).timestamp()}
-            return [Due("mood", 60, 3, 3 if promoted else 0, promoted)], None
+            assert question is due
+            ends = (OVER + timedelta(seconds=60 if promoted else 0)).timestamp()
+            return [Due("mood", 60, ends, 3, 3 if promoted else 0, promoted)], None
 
     async def append(events: Sequence[NewEvent]) -> list[Any]:
         appended.extend(events)

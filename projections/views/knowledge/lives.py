@@ -96,10 +96,12 @@ def has_short(cursor: duckdb.DuckDBPyConnection) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Due:
-    """A short memory that is to be promoted, or is over: its lifetime, and the state of the log that says so."""
+    """A short memory that is to be promoted, or is over: its lifetime and end in seconds (the end since 1970), and the
+    state of the log that says so."""
 
     id: str
     lifetime: int
+    ends: float
     version_position: int
     recalls: int
     promoted: bool
@@ -112,7 +114,8 @@ def due(cursor: duckdb.DuckDBPyConnection, org: str, moment: datetime, most: int
         return [], None
     at = timestamp(moment)
     rows = cursor.execute(
-        f"""SELECT id, lifetime, version_position, recalls, recalls >= {PROMOTING_RECALLS} FROM {_active()}
+        f"""SELECT id, lifetime, epoch_us(expires_at) / 1e6, version_position, recalls, recalls >= {PROMOTING_RECALLS}
+            FROM {_active()}
             WHERE org = ? AND (recalls >= {PROMOTING_RECALLS} OR expires_at <= {at})
             ORDER BY expires_at, id LIMIT {int(most)}""",
         [org],
