@@ -30,7 +30,7 @@ from kledger import AsyncLedgerClient
 from ledger.event import JsonObject
 from ledger.sessions.forms import cost_of
 from ledger.sessions.tokens import counter_for
-from projections.search.prompt.memory_text import memory_text
+from projections.search.prompt.memory_text import Told, memory_text
 from tests.openai_server import embedding_endpoint
 
 RANGES: Mapping[str, tuple[float, float] | None] = {
@@ -228,8 +228,8 @@ async def _recall(saved: Saved, ledger: AsyncLedgerClient, conversation: Convers
 def _text(known: Sequence[Mapping[str, Any]], conversation: Conversation) -> str:
     """The `<memory>` document of these items."""
     now = datetime.now(UTC)
-    dated = [{"updated_at": now.isoformat(), "eval": {"confidence": 0.5}, **item} for item in known]
-    return memory_text([(item, "plain", 1) for item in dated], conversation.language, now)[0]
+    told = [Told({"eval": {"confidence": 0.5}, **item}, "plain", 1, stated=now.isoformat()) for item in known]
+    return memory_text(told, conversation.language, now)[0]
 
 
 def notes(saved: Saved) -> dict[str, str]:

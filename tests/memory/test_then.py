@@ -15,7 +15,7 @@ from kledger import LedgerClient
 from kledger.contract.memory import Memory
 from ledger.backup.writing import back_up
 from ledger.event import NewEvent
-from ledger.events.knowledge import KnowledgeConfirmed
+from ledger.events.knowledge import KnowledgeConfirmed, KnowledgeRated
 from tests.integrity.logs import ListedLedger
 from tests.journeys.running_node import ENVIRONMENT, caught_up, running, until
 from tests.processes.started import KLEDGER
@@ -42,6 +42,13 @@ PAST: list[tuple[datetime, NewEvent]] = [
     (BORN + timedelta(days=1), saved("stove", task="Stove", content="Light it outside.", **MINE)),
     (BORN + timedelta(days=19), saved("kayak", task="Kayak", content="Row it.", **MINE)),
     (BORN + timedelta(days=30), NewEvent(KnowledgeConfirmed(), "fact", MEI)),
+    (
+        BORN + timedelta(days=31),
+        saved("leak", MEI, task="Storm", content="The tent leaked in the storm.", **MINE,
+              memory=Memory(layer="episodic")),
+    ),
+    (BORN + timedelta(days=41), NewEvent(KnowledgeRated(verdict="helpful"), "leak", MEI)),
+    (BORN + timedelta(days=41), NewEvent(KnowledgeRated(verdict="helpful"), "stove", MEI)),
 ]  # fmt: skip
 AFTER_A_DAY, AFTER_19_DAYS = 5, 6
 """Positions of events of these moments."""
@@ -121,6 +128,22 @@ def test_how_old_and_how_fresh_a_thing_is_counts_to_the_moment_asked_for(mei: Le
     early, late = mei.search("raise the tent", as_of=as_of, top_k=2)["results"]
     assert (early["id"], late["id"]) == ("new", "old")
     assert early["relevance"] - late["relevance"] > 0.015, "a day old against 141 days old"
+
+
+@pytest.mark.parametrize("as_of", [None, BORN + timedelta(days=41)], ids=["now", "a moment"])
+@pytest.mark.parametrize(
+    ("asked", "line", "happened"),
+    [
+        ("where did the tent leak in the storm", "- [{age}] The tent leaked in the storm.", BORN + timedelta(days=31)),
+        ("do I light the stove outside", "- Stove: Light it outside. (stove, {age})", BORN + timedelta(days=1)),
+    ],
+    ids=["an episode", "knowledge"],
+)
+def test_a_verdict_makes_nothing_younger(
+    mei: LedgerClient, asked: str, line: str, happened: datetime, as_of: datetime | None
+) -> None:
+    days = ((as_of or datetime.now(UTC)) - happened).days
+    assert line.format(age=f"{days} days ago") in mei.recall(asked, as_of=as_of)["text"].split("\n")
 
 
 def test_a_text_of_then_counts_the_sources_of_then(mei: LedgerClient) -> None:

@@ -9,14 +9,14 @@ import pytest
 
 from kledger.contract.language import Language
 from kledger.contract.words import RecallLayer
-from projections.search.prompt.memory_text import memory_text
+from projections.search.prompt.memory_text import Told, memory_text
 
 NOW = datetime(2026, 2, 12, 12, tzinfo=UTC)
 
 
 def lines(content: str, layer: RecallLayer, language: Language = "zh", sources: int = 1, **stated: Any) -> list[str]:
     """The lines of a text with one item, without what opens and closes it."""
-    memory = {"layer": "semantic", **stated.pop("memory", {})}
+    memory = stated.pop("memory", {})
     item = {
         "id": "m-1",
         "task": content,
@@ -24,12 +24,14 @@ def lines(content: str, layer: RecallLayer, language: Language = "zh", sources: 
         "owner": "user:ann",
         "scopes": ["project:shop"],
         "version": 1,
-        "updated_at": "2026-02-10T08:00:00Z",
+        "created_at": "2026-02-09T08:00:00Z",
+        "updated_at": "2026-02-12T11:00:00Z",
         "eval": {"confidence": 0.95},
-        "memory": memory,
+        **({} if memory is None else {"memory": {"layer": "semantic", **memory}}),
         **stated,
     }
-    text, count = memory_text([(item, layer, sources)], language, NOW, person="user:ann")
+    told = Told(item, layer, sources, stated="2026-02-10T08:00:00Z")
+    text, count = memory_text([told], language, NOW, person="user:ann")
     assert count == 1
     return text.split("\n")[2:-1]
 
@@ -39,6 +41,26 @@ def test_a_preference_has_its_confidence_and_sources() -> None:
     told = lines("偏好 TypeScript + React 技术栈", "semantic", sources=12, memory=memory, scopes=["user:ann"])
     line = "- 偏好 TypeScript + React 技术栈 (置信度: 95%, 来源: 12次对话)"
     assert told == ["<user_preferences>", line, "</user_preferences>"]
+
+
+@pytest.mark.parametrize("category", ["preference", "user_preference", "Preferences", "用户偏好"])
+def test_a_preference_that_a_project_reads_is_a_preference_still(category: str) -> None:
+    told = lines("偏好 TypeScript", "semantic", memory={"category": category}, scopes=["user:ann", "project:shop"])
+    assert told[0] == "<user_preferences>"
+
+
+@pytest.mark.parametrize("scopes", [["user:ann"], ["user:ann", "project:shop"], ["public"]])
+def test_a_profile_is_told_among_the_preferences_with_what_it_is_about(scopes: list[str]) -> None:
+    told = lines(
+        "先给结论，再给理由", "plain", sources=3, task="回答方式", memory=None, types=["user_profile"], scopes=scopes
+    )
+    line = "- 回答方式: 先给结论，再给理由 (置信度: 95%, 来源: 3次对话)"
+    assert told == ["<user_preferences>", line, "</user_preferences>"]
+
+
+def test_a_profile_of_another_user_says_whose_it_is() -> None:
+    (line,) = lines("先给结论", "plain", memory=None, types=["user_profile"], owner="user:bo", scopes=["public"])[1:-1]
+    assert line.endswith("关于 user:bo)")
 
 
 @pytest.mark.parametrize(
@@ -101,6 +123,21 @@ def test_what_is_yet_to_happen_is_not_told_as_of_today(happened_at: str, zh: str
     for language, age in ages.items():
         told = lines("Lisbon", "episodic", language, memory={"happened_at": happened_at})
         assert told[1:-1] == [f"- [{age}] Lisbon"]
+
+
+@pytest.mark.parametrize(
+    ("layer", "kind", "line"),
+    [
+        ("episodic", None, "- [3天前] 登录页面坏了"),
+        ("short", "mood", "- [3天前] 登录页面坏了"),
+        ("short", "follow_up", "- [3天前] 登录页面坏了"),
+        ("shared", "known_issue", "- 已知问题: 登录页面坏了 (m-1, 2026-02-10)"),
+        ("plain", None, "- 登录页面坏了 (m-1, 2天前)"),
+    ],
+)
+def test_a_verdict_makes_nothing_younger(layer: RecallLayer, kind: str | None, line: str) -> None:
+    """It changes `updated_at`, and neither when something happened nor when it was stated."""
+    assert lines("登录页面坏了", layer, memory={"kind": kind})[1:-1] == [line]
 
 
 def test_an_episode_has_its_age_and_a_procedure_its_steps() -> None:

@@ -50,6 +50,26 @@ def test_the_text_has_the_sections_of_source_004_in_the_callers_language(ann: Le
     assert "<related_knowledge>\n- React 文档: React 组件的生命周期说明 (" in text
 
 
+def test_a_profile_answers_what_its_person_prefers_as_a_preference(ann: LedgerClient) -> None:
+    """What an extraction finds of somebody is a profile, and no memory."""
+    saved = ann.save("编码风格", "偏好用 TypeScript 写前端", ["user_profile"], tags={"category": "preference"})
+    ann.rate(saved["id"], "helpful", outcome="用对了")
+    answer = ann.recall("我偏好用什么写前端", language="zh")
+    assert (answer["intent"], answer["results"][0]["why"]["intent"]) == ("preference", 1)
+    line = r"- 编码风格: 偏好用 TypeScript 写前端 \(置信度: \d+%, 来源: 2次对话\)"
+    assert re.search(rf"<user_preferences>\n{line}\n</user_preferences>", answer["text"]), answer["text"]
+
+
+def test_a_preference_that_a_project_shares_answers_what_is_preferred(
+    ann: LedgerClient, node: RunningNode, number: int
+) -> None:
+    with node.client() as op:
+        op.appoint_coordinator(f"web{number}", f"user:ann{number}")
+    ann.remember("用户偏好简洁的回复", kind="user_preference")
+    (first, *_) = ann.recall("用户偏好怎样的回复")["results"]
+    assert (first["layer"], first["why"]["intent"]) == ("shared", 1)
+
+
 def test_nothing_is_known_is_said_where_no_result_answers(ann: LedgerClient) -> None:
     ann.save("Roll back a release", "Run deploy --rollback and tell the on-call channel.", ["strategy"])
     answer = ann.recall("How do I bake sourdough bread?")

@@ -22,20 +22,20 @@ from ledger.sessions.tokens import counter_for
 from producers.operations.desk import ANY, Desk, Freshness, moment_of, position_as_of, reach
 from producers.operations.recall.found import found_for
 from producers.operations.recall.in_session import InSession, of_session
-from producers.operations.recall.intent import READS, Reads, intent_of
+from producers.operations.recall.intent import READS, intent_of
 from producers.operations.recall.search import searched
 from producers.operations.recall.served import keep, recall_event
 from producers.operations.recording import is_recorded
 from projections.search.model_rerank import Place, rerank_factor, reranked
 from projections.search.policy import with_reranker
-from projections.search.prompt.memory_text import is_of_another, memory_text
+from projections.search.prompt.memory_text import Told, is_of_another, is_personal, memory_text
 from projections.search.prompt.said_once import said_once
 from projections.search.ranking import freshness as freshness_at
 from projections.search.rerank import ALSO, MAIN, factors
 from projections.similar.later_first import later_first
 from projections.views.documents.ask import surroundings
 from projections.views.knowledge.layers import layer_of
-from projections.views.knowledge.memories import evidence_counts
+from projections.views.knowledge.memories import Evidence, evidence
 
 EXACT = 0.9
 """A result with so much of the message in it is sure: a reranker leaves it in its place."""
@@ -143,7 +143,7 @@ def _ranked(
         relevance=item["relevance"],
         freshness=freshness_at(datetime.fromisoformat(item["updated_at"]), now),
         layer=layer,
-        intent=_fit(item, layer, READS[intent], target),
+        intent=_fit(item, layer, intent, target),
         confidence=item["eval"]["confidence"],
         quality=item["quality_score"],
         of_another=is_of_another(item, layer, message, person),
@@ -152,13 +152,21 @@ def _ranked(
     return shown
 
 
-def _fit(item: JsonObject, layer: RecallLayer, reads: Reads, target: str | None) -> float:
-    """How far the layer of an item is one that answers the intent; what a target agent knows counts fully."""
-    if layer == reads.main:
+def _fit(item: JsonObject, layer: RecallLayer, intent: Intent, target: str | None) -> float:
+    """How far an item is one that answers the intent: by its layer, a preference also by what it says.
+
+    What a target agent knows counts fully.
+    """
+    reads = READS[intent]
+    if layer == reads.main or (intent == "preference" and layer in _SAY_PREFERENCES and is_personal(item, layer)):
         return MAIN
     if layer != reads.also:
         return 0.0
     return MAIN if target is not None and _is_of(item, target) else ALSO
+
+
+_SAY_PREFERENCES: tuple[RecallLayer, ...] = ("plain", "shared")
+"""Layers in which profiles, and preferences that a project shares, stand beside other things."""
 
 
 def _is_of(item: JsonObject, agent: str) -> bool:
@@ -222,11 +230,17 @@ async def _text(
     budget: int | None,
 ) -> tuple[str, int]:
     """The document of the results, as of the position `then` if one is given, and how many of them it shows."""
-    memories = [item["id"] for item in results if "memory" in item]
-    sources = await desk.view.ask(evidence_counts, desk.org, memories, then) if memories else {}
-    lines = [(item, item["layer"], sources.get(item["id"], 1)) for item in results]
+    items = [item["id"] for item in results if item["layer"] != "working"]
+    known = await desk.view.ask(evidence, desk.org, items, then) if items else {}
+    lines = [_told(item, known.get(item["id"])) for item in results]
     person = caller.person()
     if budget is None:
         return memory_text(lines, language, now, person=person)
     count = counter_for(None)
     return memory_text(lines, language, now, person=person, fits=lambda text: count(text) <= budget)
+
+
+def _told(item: JsonObject, known: Evidence | None) -> Told:
+    """A result as a line of the text tells it; words of a session were stated once, when they were said."""
+    sources, stated = (known.sources, known.stated) if known is not None else (1, item["updated_at"])
+    return Told(item, item["layer"], sources, stated)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from kledger.contract.language import Language
@@ -59,6 +60,21 @@ _ESCAPES = (
     | {ord(bracket): "&gt;" for bracket in ">＞﹥"}
 )
 _ARROW = " → "
+_PREFERENCE = re.compile("preference|偏好", re.IGNORECASE)
+"""A category of preferences: `user_preference` in source 004, `preference` in source 000."""
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """An item that a text tells: from how many sources it is, and when what it says was stated (RFC 3339).
+
+    Not `updated_at`: a verdict changes that, and makes nothing younger.
+    """
+
+    item: JsonObject
+    layer: RecallLayer
+    sources: int
+    stated: str
 
 
 def section_of(item: JsonObject, layer: RecallLayer) -> str:
@@ -67,7 +83,7 @@ def section_of(item: JsonObject, layer: RecallLayer) -> str:
         return "recent_episodes"
     memory = item.get("memory") or {}
     kind = memory.get("kind")
-    if kind in ("preference", "user_preference") or (memory.get("category") or "").startswith("preference"):
+    if kind in ("preference", "user_preference") or _PREFERENCE.search(memory.get("category") or ""):
         return "user_preferences"
     if layer == "procedural":
         return "relevant_procedures"
@@ -78,7 +94,7 @@ def section_of(item: JsonObject, layer: RecallLayer) -> str:
     if layer in ("semantic", "short"):
         in_project = any(scope.startswith("project:") for scope in item["scopes"])
         return "project_context" if in_project else "user_preferences"
-    return "related_knowledge"
+    return "user_preferences" if layer == "plain" and PROFILE_TYPE in item.get("types", ()) else "related_knowledge"
 
 
 def is_personal(item: JsonObject, layer: RecallLayer) -> bool:
@@ -104,22 +120,22 @@ def _names(message: str, name: str) -> bool:
 
 
 def memory_text(
-    items: Sequence[tuple[JsonObject, RecallLayer, int]],
+    items: Sequence[Told],
     language: Language,
     now: datetime,
     *,
     person: str | None = None,
     fits: Callable[[str], bool] = lambda _: True,
 ) -> tuple[str, int]:
-    """The document of these items (item, layer, number of sources), best first, and how many of them it has.
+    """The document of these items, best first, and how many of them it has.
 
     Items are taken in their order until `fits` refuses the text; an empty text where there is none. A preference of
     another user than `person` says about whom it is.
     """
     taken: list[tuple[str, str]] = []
     text = ""
-    for item, layer, sources in items:
-        tried = [*taken, (section_of(item, layer), _line(item, layer, sources, language, now, person))]
+    for told in items:
+        tried = [*taken, (section_of(told.item, told.layer), _line(told, language, now, person))]
         longer = _document(tried, language)
         if not fits(longer):
             break
@@ -140,25 +156,24 @@ def _document(lines: Sequence[tuple[str, str]], language: Language) -> str:
     return "\n".join([*parts, "</memory>"])
 
 
-def _line(
-    item: JsonObject, layer: RecallLayer, sources: int, language: Language, now: datetime, person: str | None
-) -> str:
+def _line(told: Told, language: Language, now: datetime, person: str | None) -> str:
+    item, layer = told.item, told.layer
     section, words = section_of(item, layer), said(item, layer)
     if section == "recent_episodes":
-        return f"- [{_age(item, language, now)}] {words}"
+        return f"- [{_age(_happened(told), language, now)}] {words}"
     if section == "relevant_procedures":
         return f"- {words}"
     notes = []
     if section == "project_context" and layer == "shared":
         kind = _KINDS[language].get((item.get("memory") or {}).get("kind") or "")
         words = f"{kind}: {words}" if kind and not words.startswith(kind) else words
-        notes = [escaped(item["id"]), item["updated_at"][:10]]
+        notes = [escaped(item["id"]), told.stated[:10]]
     elif section == "related_knowledge":
-        notes = [escaped(item["id"]), _age(item, language, now)]
+        notes = [escaped(item["id"]), _age(told.stated, language, now)]
     else:
         notes = [_SHOWN_CONFIDENCE[language].format(value=item["eval"]["confidence"])]
-        if sources > 1 or section == "user_preferences":
-            notes.append(_SOURCES[language][sources > 1].format(count=sources))
+        if told.sources > 1 or section == "user_preferences":
+            notes.append(_SOURCES[language][told.sources > 1].format(count=told.sources))
         if section == "user_preferences" and layer != "shared" and (other := about_another(item, person)):
             notes.append(WORDS[language].about.format(who=escaped(other)))
     if "later" in item:
@@ -169,7 +184,8 @@ def _line(
 def said(item: JsonObject, layer: RecallLayer) -> str:
     """What the item says, on one line, with its task where its content alone does not say what it is about."""
     memory = item.get("memory") or {}
-    about = item["task"] if section_of(item, layer) in ("project_context", "related_knowledge") else ""
+    tells_its_task = layer == "plain" or section_of(item, layer) in ("project_context", "related_knowledge")
+    about = item["task"] if tells_its_task else ""
     if layer == "procedural" and memory.get("steps"):
         about = memory.get("name") or item["task"]
         if _says_its_steps(item, memory):
@@ -189,9 +205,15 @@ def _step(step: str) -> str:
     return escaped(without_number(step))
 
 
-def _age(item: JsonObject, language: Language, now: datetime) -> str:
-    memory = item.get("memory") or {}
-    then = datetime.fromisoformat(memory.get("happened_at") or item["updated_at"])
+def _happened(told: Told) -> str:
+    """When it happened, as it says; else when the log kept it, as in a list of memories."""
+    item = told.item
+    happened: str = (item.get("memory") or {}).get("happened_at") or item.get("created_at") or told.stated
+    return happened
+
+
+def _age(moment: str, language: Language, now: datetime) -> str:
+    then = datetime.fromisoformat(moment)
     yet_to_come = then - now > _CLOCKS_DIFFER
     days = (then - now).days if yet_to_come else max(0, (now - then).days)
     return (_DAYS_AHEAD if yet_to_come else _DAYS)[language][min(days, 2)].format(days=days)

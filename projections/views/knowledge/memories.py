@@ -259,10 +259,22 @@ def _of_layer(stated: JsonObject, times: JsonObject, content: str) -> JsonObject
             return {name: stated[name] for name in ("name", "trigger", "steps")}
 
 
-def evidence_counts(
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """How many sources an item has, 1 for its save and 1 for each case that supports it; and when its version was
+    made, which no verdict changes."""
+
+    sources: int
+    stated: str
+
+
+def evidence(
     cursor: duckdb.DuckDBPyConnection, org: str, ids: Sequence[str], as_of: int | None = None
-) -> dict[str, int]:
-    """For each of these items, the number of its sources: 1 for its save, and 1 for each case that supports it."""
-    source = "knowledge_state" if as_of is None else f"knowledge_at({int(as_of)})"
-    query = f"SELECT id, 1 + supporting FROM {source} WHERE org = ? AND id IN ({among(ids)})"
-    return dict(cursor.execute(query, [org]).fetchall())
+) -> dict[str, Evidence]:
+    """The evidence of each of these items, now or as of a position."""
+    now = "SELECT id, 1 + supporting, epoch_us(changed_at) FROM knowledge_state AS k"
+    then = f"""SELECT k.id, 1 + k.supporting, epoch_us(v.valid_from_time) FROM knowledge_at({as_of}) AS k
+        JOIN knowledge_versions AS v ON v.valid_from = k.version_position"""
+    query = f"{now if as_of is None else then} WHERE k.org = ? AND k.id IN ({among(ids)})"
+    found = cursor.execute(query, [org]).fetchall()
+    return {name: Evidence(sources, rfc3339(stated)) for name, sources, stated in found}
