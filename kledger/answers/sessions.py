@@ -106,7 +106,7 @@ class LeftOut(TypedDict):
 
 
 class PendingLevel(TypedDict):
-    """The level that a conversation asks for, and why it is not applied."""
+    """The level that a conversation asks for, and why it is not applied, or not to all that is older."""
 
     level: int
     reason: str

@@ -144,6 +144,25 @@ def test_a_few_long_messages_are_summed_up_as_soon_as_they_are_a_segment(
     assert [each["id"] for each in cut["messages"]] == [f"m-{n}" for n in range(11, 17)]
 
 
+def test_a_segment_that_waits_for_its_summary_is_pending_beside_others_that_have_theirs(
+    summing_node: tuple[LedgerClient, ChatEndpoint],
+) -> None:
+    op, chat = summing_node
+    session: Any = op.acting_as(user="mei").session("segment by segment")
+    session.append(said(1, 40))
+    until(lambda: len(session.context(5_000)["summaries"]) == 3, "three segments are summed up")
+    chat.held.clear()
+    try:
+        session.append(said(41, 50))
+        cut = session.context(5_000)
+        assert (cut["level"], len(cut["summaries"]), cut["pending"]["level"]) == (2, 3, 2)
+        assert "more of what is older" in cut["pending"]["reason"]
+    finally:
+        chat.held.set()
+    until(lambda: session.context(5_000)["pending"] is None, "nothing waits any more")
+    assert len(session.context(5_000)["summaries"]) == 4
+
+
 def test_a_slow_model_holds_no_request_up(tmp_path: Path, endpoint: EmbeddingEndpoint) -> None:
     """What crosses the threshold returns while the model has not answered, which it does when the test lets it."""
     endpoint.chat.held.clear()

@@ -65,10 +65,13 @@ async def conversation_of(store: SessionStore, session: Found) -> Conversation:
 
 
 def _pending(cut: Context, wanted: Sequence[Wanted], able: bool) -> JsonObject | None:
-    """The level that the conversation asks for, and why it is not applied."""
-    if cut.level >= cut.wanted:
+    """The level that the conversation asks for, and why it is not applied, or not to all that is older."""
+    lacks_segments = any(level == 2 for level, _, _ in wanted)
+    if cut.level >= cut.wanted and not lacks_segments:
         return None
-    if able and not wanted:
+    if able and cut.level >= cut.wanted:
+        reason = "a model sums up more of what is older; until then the window holds the budget"
+    elif able and not wanted:
         reason = "what is older than the messages that stay is less than a segment: the window holds the budget"
     elif able:
         reason = "a model sums up what is older; until then the level below and the window hold the budget"
