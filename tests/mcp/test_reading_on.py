@@ -37,3 +37,26 @@ async def test_a_model_reads_each_item_of_a_list_once(tool: str) -> None:
             await door.call("memory_save", SCRIBE, content=content)
         assert sorted(await read_on(door, tool)) == said
         assert await door.refused(tool, SCRIBE, next=0) == InvalidPayload.code
+
+
+async def test_a_model_reads_what_happened_in_a_span_of_time_and_by_tag() -> None:
+    days = {
+        "the quay was flooded": "2026-02-17",
+        "the crane stood still": "2026-03-05",
+        "the tide was low": "2026-04-01",
+    }
+    async with mcp_door() as door:
+        for event, day in days.items():
+            at = f"{day}T12:00:00Z"
+            await door.call("memory_save", SCRIBE, layer="episodic", event=event, happened_at=at, tags=[day[:7]])
+
+        async def told(**arguments: str | list[str]) -> list[str]:
+            listed = await door.call("memory_list", SCRIBE, layer="episodic", **arguments)
+            return [item["event"] for item in listed["results"]]
+
+        flooded, stood_still, low = days
+        assert await told(since="2026-03-01T00:00:00Z") == [low, stood_still]
+        assert await told(until="2026-03-01T00:00:00Z") == [flooded]
+        assert await told(since="2026-03-01T00:00:00Z", until="2026-04-01T00:00:00Z") == [stood_still]
+        assert await told(tags=["2026-02", "2026-04"]) == [low, flooded]
+        assert await door.refused("memory_list", SCRIBE, since="last week") == InvalidPayload.code

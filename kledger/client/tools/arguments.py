@@ -130,6 +130,8 @@ Kind = Annotated[
 ]
 OnlyLayer = Annotated[MemoryLayer | None, Field(description="Only memories of this layer")]
 OnlyKind = Annotated[str, Field(description="Only memories of this kind")]
+Since = Annotated[str, Field(description="Only what happened at or after this time, such as 2026-03-05T12:00:00Z")]
+Until = Annotated[str, Field(description="Only what happened before this time")]
 WithStatus = Annotated[ItemFilter, Field(description="Only memories with this status, or all")]
 Lifetime = Annotated[
     int | None, Field(ge=1, description="Of a short memory: the seconds that it lives; else as its kind does")

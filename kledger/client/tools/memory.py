@@ -121,6 +121,9 @@ async def memory_list(
     status: given.WithStatus = "active",
     limit: given.Limit = 10,
     next: given.Next = None,
+    since: given.Since = "",
+    until: given.Until = "",
+    tags: given.OnlyTags = None,
 ) -> MemoryList:
     """Memories by when they happened, the latest first. With `status` proposed: what waits for you in the projects that
     you coordinate, and what you have proposed."""
@@ -128,6 +131,9 @@ async def memory_list(
         wire,
         layers=[layer] if layer else None,
         kinds=[kind] if kind else None,
+        since=since or None,
+        until=until or None,
+        tags=tags,
         status=status,
         limit=limit,
         offset=next or 0,
