@@ -10,6 +10,7 @@ import pytest
 from kledger.contract.language import Language
 from kledger.contract.words import RecallLayer
 from projections.search.prompt.memory_text import Told, memory_text
+from projections.search.prompt.stated import stated_at
 
 NOW = datetime(2026, 2, 12, 12, tzinfo=UTC)
 
@@ -177,3 +178,22 @@ def test_a_step_is_told_without_its_number_however_that_is_written(number: str) 
 def test_a_step_that_begins_with_a_number_of_its_own_keeps_it(step: str) -> None:
     told = lines("review", "procedural", memory={"name": "review", "steps": [step, "merge"]})
     assert told[1:-1] == [f"- review: {step} → merge"]
+
+
+@pytest.mark.parametrize(
+    ("said", "version", "stated"),
+    [
+        ("2026-02-10", 1, "2026-02-10"),
+        ("2026-02-10T08:00:00Z", 1, "2026-02-10"),
+        ("2026-02-10T08:00:00+08:00", 1, "2026-02-10"),
+        ("0001-01-01T00:00:00+14:00", 1, "0001-01-01"),
+        ("2026-02-10", 2, "2026-11-29"),
+        ("2099-01-01", 1, "2026-11-29"),
+        ("last spring", 1, "2026-11-29"),
+        ("", 1, "2026-11-29"),
+        (None, 1, "2026-11-29"),
+    ],
+)
+def test_what_is_imported_is_as_old_as_its_source_says(said: str | None, version: int, stated: str) -> None:
+    item = {"version": version, "source": {"timestamp": said}}
+    assert stated_at(item, "2026-11-29T16:00:00.000000Z")[:10] == stated

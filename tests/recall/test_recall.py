@@ -70,6 +70,17 @@ def test_a_preference_that_a_project_shares_answers_what_is_preferred(
     assert (first["layer"], first["why"]["intent"]) == ("shared", 1)
 
 
+def test_an_imported_decision_has_the_date_of_its_source(ann: LedgerClient, node: RunningNode, number: int) -> None:
+    with node.client() as op:
+        op.appoint_coordinator(f"web{number}", f"user:ann{number}")
+    project = [f"project:web{number}"]
+    adr = {"id": f"ADR-{number}", "types": ["adr"], "task": "架构", "content": "采用微服务架构", "scopes": project}
+    adr |= {"memory": {"layer": "semantic", "kind": "adr"}, "created_at": "2026-02-10T09:00:00Z"}
+    assert ann.save_many([adr])["saved"] == 1
+    text = ann.recall("架构决策是什么", language="zh")["text"]
+    assert f"- 架构决策: 架构: 采用微服务架构 (ADR-{number}, 2026-02-10)" in text
+
+
 def test_nothing_is_known_is_said_where_no_result_answers(ann: LedgerClient) -> None:
     ann.save("Roll back a release", "Run deploy --rollback and tell the on-call channel.", ["strategy"])
     answer = ann.recall("How do I bake sourdough bread?")

@@ -30,6 +30,7 @@ from projections.search.model_rerank import Place, rerank_factor, reranked
 from projections.search.policy import with_reranker
 from projections.search.prompt.memory_text import Told, is_of_another, is_personal, memory_text
 from projections.search.prompt.said_once import said_once
+from projections.search.prompt.stated import stated_at
 from projections.search.ranking import freshness as freshness_at
 from projections.search.rerank import ALSO, MAIN, factors
 from projections.similar.later_first import later_first
@@ -242,5 +243,6 @@ async def _text(
 
 def _told(item: JsonObject, known: Evidence | None) -> Told:
     """A result as a line of the text tells it; words of a session were stated once, when they were said."""
-    sources, stated = (known.sources, known.stated) if known is not None else (1, item["updated_at"])
-    return Told(item, item["layer"], sources, stated)
+    if known is None:
+        return Told(item, item["layer"], 1, stated=item["updated_at"])
+    return Told(item, item["layer"], known.sources, stated_at(item, known.stated))
