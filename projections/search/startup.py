@@ -17,10 +17,10 @@ from projections.fold_kit.sql_text import among, text
 from projections.search.ranking import HALF_LIFE_DAYS, reading_scope, scope_priority
 from projections.views.access import seen_by
 from projections.views.knowledge.ask import ITEM_COLUMNS, item_of, scopes_of
+from projections.views.knowledge.layers import PROFILE_TYPE
 from projections.views.knowledge.lives import alive
 from projections.views.scope_types.ask import priorities
 
-PROFILE_TYPE = "user_profile"
 FRESH_WORTH = 4.0
 """Bonus of an item that changed just now, added to its quality: as much as the quality of a new item."""
 

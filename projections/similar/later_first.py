@@ -15,9 +15,10 @@ from typing import NamedTuple
 
 from ledger.event import JsonObject
 from projections.vectors.tokens import CJK, STOP_CHARACTERS, STOP_WORDS, normalise
+from projections.views.knowledge.layers import PROFILE_TYPE
 
 LAYERS = frozenset(("semantic", "short", "shared"))
-"""Facts and preferences, which may be said anew; what happened stays, and steps are another matter."""
+"""Facts and preferences, which may be said anew, as profiles may; what happened stays, and steps are another matter."""
 MOST = 10
 """The best results, among which is looked."""
 AS_WELL, CHANGES = 0.9, 0.5
@@ -42,7 +43,7 @@ CHANGE = re.compile(
 def later_first(results: Sequence[JsonObject]) -> list[JsonObject]:
     """The results, each earlier statement behind the later one about the same; it names that in `later`."""
     order = list(results)
-    facts = [item for item in order[:MOST] if item.get("layer") in LAYERS and len(item["content"]) <= _READ]
+    facts = [item for item in order[:MOST] if _is_said_anew(item) and len(item["content"]) <= _READ]
     for earlier in facts:
         for later in facts:
             at, place = _place(order, later), _place(order, earlier)
@@ -51,6 +52,11 @@ def later_first(results: Sequence[JsonObject]) -> list[JsonObject]:
                 order.insert(place, order.pop(at))
                 break
     return order
+
+
+def _is_said_anew(item: JsonObject) -> bool:
+    """Whether an item is a fact or a preference: what is found of somebody is a profile, and no memory."""
+    return item.get("layer") in LAYERS or (item.get("layer") == "plain" and PROFILE_TYPE in item.get("types", ()))
 
 
 def _place(order: Sequence[JsonObject], item: JsonObject) -> int:

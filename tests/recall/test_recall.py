@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 import pytest
 
@@ -74,7 +75,13 @@ def test_an_imported_decision_has_the_date_of_its_source(ann: LedgerClient, node
     with node.client() as op:
         op.appoint_coordinator(f"web{number}", f"user:ann{number}")
     project = [f"project:web{number}"]
-    adr = {"id": f"ADR-{number}", "types": ["adr"], "task": "架构", "content": "采用微服务架构", "scopes": project}
+    adr: dict[str, Any] = {
+        "id": f"ADR-{number}",
+        "types": ["adr"],
+        "task": "架构",
+        "content": "采用微服务架构",
+        "scopes": project,
+    }
     adr |= {"memory": {"layer": "semantic", "kind": "adr"}, "created_at": "2026-02-10T09:00:00Z"}
     assert ann.save_many([adr])["saved"] == 1
     text = ann.recall("架构决策是什么", language="zh")["text"]

@@ -46,6 +46,18 @@ def test_a_later_statement_stands_before_the_earlier_one_which_names_it(earlier:
     assert "later" not in first
 
 
+@pytest.mark.parametrize("layers", [("plain", "plain"), ("plain", "short"), ("semantic", "plain")])
+def test_a_profile_is_said_anew_as_a_preference_is(layers: tuple[str, str]) -> None:
+    """An extraction makes a profile of what somebody prefers, and a short memory of what they have come to prefer."""
+    said = ("用户偏好使用 React 框架", "用户现在偏好使用 Vue")
+    earlier, later = (
+        fact(name, content, at, layer=layer, types=["user_profile"] if layer == "plain" else [layer])
+        for at, (name, content, layer) in enumerate(zip(("old", "new"), said, layers, strict=True))
+    )
+    first, second = later_first([earlier, later])
+    assert (first["id"], second["later"]) == ("new", "new")
+
+
 @pytest.mark.parametrize(("earlier", "later", "match"), OTHER)
 def test_a_statement_about_something_else_or_somebody_else_keeps_its_place(
     earlier: str, later: str, match: float

@@ -19,8 +19,8 @@ from ledger.event import JsonObject
 from projections.fold_kit.prompt_text import UNSEEN, shortened
 from projections.search.prompt.section import WORDS, about_another
 from projections.search.prompt.steps import without_number
-from projections.search.startup import PROFILE_TYPE
 from projections.vectors.tokens import normalise
+from projections.views.knowledge.layers import PROFILE_TYPE
 
 SECTIONS = ("user_preferences", "project_context", "recent_episodes", "relevant_procedures", "related_knowledge")
 LINE_CHARACTERS = 2_000

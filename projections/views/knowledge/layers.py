@@ -11,6 +11,9 @@ from kledger.contract.words import ItemLayer
 from ledger.event import JsonObject
 from projections.fold_kit.sql_text import among, text
 
+PROFILE_TYPE = "user_profile"
+"""The type of knowledge that says what a user is like or prefers, whatever its layer."""
+
 
 def layer_of(item: JsonObject) -> ItemLayer:
     """The layer of an item as the interfaces return it."""
