@@ -119,6 +119,26 @@ TABLE: tuple[tuple[Intent, str], ...] = (
             *("明天的会议几点", "张伟的电话是多少", "慢跑的路线", "Slow cooker recipes", "Play a song"),
         )
     ),
+    *(
+        ("preference", text)
+        for text in (
+            *("Which editor do I usually use?", "What's my usual editor?", "What do we normally use for tests?"),
+            *("How does the user like her reports?", "Which colours does she want?", "What would the client like?"),
+            *("用户希望怎么回复", "客户希望用什么格式", "他想要什么样的报告", "老板期望多久汇报一次"),
+            "用戶希望怎麼回覆",
+        )
+    ),
+    *(
+        ("new_task", text)
+        for text in (
+            *("What does it look like?", "How does the page look like on a phone", "The user wants to export reports"),
+            *("用户希望能导出报表", "客户要求支持微信登录怎么做", "Set the usual headers of a response"),
+        )
+    ),
+    *(
+        ("follow_up", text)
+        for text in ("Can you clarify that?", "Please clarify", "能澄清一下吗", "澄清一下第二条", "请说清楚一点")
+    ),
     *(("follow_up", text) for text in ("我們剛才說到哪裡", "繼續說", "之前提到的书叫什么")),
     *(("new_task", text) for text in ("部署之前要做什么", "为什么天空是蓝色的", "前面板的尺寸")),
     *(("cross_agent", text) for text in ("團隊裡其他人怎麼說", "請審查智能體看看")),

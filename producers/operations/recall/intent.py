@@ -55,6 +55,7 @@ _CANNOT = (
     r"(?![少免受大忘离比舍算想我你您他她它们])[\u4e00-\u9fff]不"
     r"(?:了(?![解起])|出来|到(?![一二三四五六七八九十两\d])|上(?![班学课]))"
 )
+_PERSON = r"(?:the|my|our) (?:user|customer|client|boss)s?|he|she|they"
 _AGENT = r"(?:agent|智能体|代理(?![池商]|服务|地址|设置|配置|\s*ip))"
 
 _RULES: tuple[tuple[Intent, re.Pattern[str]], ...] = (
@@ -93,9 +94,11 @@ _RULES: tuple[tuple[Intent, re.Pattern[str]], ...] = (
             r"prefer(?:s|red|ence|ences)?|favou?rites?|(?:do|would|what|how) (?:I|we) (?:usually )?(?:like|want)|"
             r"(?:I|we) (?:usually )?like|my (?:style|taste|habits?)|remember that I|dislikes?|hates?|"
             r"(?:do|would) (?:I|we) (?:usually |normally |always )?(?:drink|eat|order|wear|listen|watch|play)|"
+            r"(?:I|we) (?:usually|normally|typically)|my usual|"
+            rf"(?:do(?:es)?|did|would) (?:{_PERSON}) (?:usually |normally )?(?:like|want)(?! to{_ENDS})|"
             r"allerg(?:ic|y|ies)",
             r"偏好|偏爱|喜欢|习惯|爱好|最爱|爱[吃喝看听玩用穿]|讨厌|中意|更愿意|倾向|口味|我想要|我的风格|记住我|过敏|忌口|受不了"
-            r"|我们?(?:通常|一般|平时|平常|常)|我[吃喝穿听玩](?:什么|哪|啥)|我怕|以后(?:都|请|别|不要)|用.{1,6}(?:回答|回复)我",
+            r"|我们?(?:通常|一般|平时|平常|常)|(?:用户|客户|老板|领导|他|她)(?:希望|想要|要求|期望).{0,2}(?:怎|如何|什么|哪|多少|多久|几)|我[吃喝穿听玩](?:什么|哪|啥)|我怕|以后(?:都|请|别|不要)|用.{1,6}(?:回答|回复)我",
         ),
     ),
     (
@@ -107,12 +110,12 @@ _RULES: tuple[tuple[Intent, re.Pattern[str]], ...] = (
             rf"|{_BEGINS}(?:as (?:I|we|you) (?:said|discussed|agreed)|last time|earlier|just now|previous(?:ly)?|"
             r"that one|the same|the (?:first|second|third|other|latter|former) one|"
             r"you (?:said|mentioned|mean)|we (?:talked|spoke|discussed)|where were we|continue|"
-            r"elaborate|tell me more|more details?|(?:give|show) (?:me|us) an example|explain (?:that|this|it)|"
+            r"elaborate|clarify|tell me more|more details?|(?:give|show) (?:me|us) an example|explain (?:that|this|it)|"
             rf"next step|go on){_ENDS}"
             r"|^\W*那(?:么)?(?:它|她|他|这|呢|怎么|为什么|如果|要是|第)|第[一二两三四五六七八九十]个呢|后者|前者"
             rf"|^\W*(?:(?:嗯|哦|好的?|行|明白了?)\W+)?那(?![种个些里位边儿]){_OF_ONE_PART}{{1,12}}?呢\W*$"
             rf"|^(?!.*(?:哪|什么|怎|谁|几|多少)){_ANY}{{1,8}}?呢\W*$"
-            r"|^\W*为(?:什么|啥|何)(?:[呢啊]|这么说)?\W*$|(?:展开|具体|详细)[讲说]|^\W*(?:再?详细|具体)一?[点些]\W*$"
+            r"|^\W*为(?:什么|啥|何)(?:[呢啊]|这么说)?\W*$|(?:展开|具体|详细)[讲说]|澄清|说清楚|^\W*(?:再?详细|具体)一?[点些]\W*$"
             r"|^\W*(?:不对|不是[这那]|还有(?:吗|没有|别的)|同样的|什么意思|啥意思|举个?例|换(?:一?种|个)说法)"
             r"|(?<![的个])你(?:说|讲|提到)的|[按照]你说|^\W*这个?(?:怎么|为什么|什么意思)|上一个"
             # behind what happens, 之前 says before that, and goes on with nothing
