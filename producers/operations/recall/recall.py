@@ -231,8 +231,9 @@ async def _text(
     budget: int | None,
 ) -> tuple[str, int]:
     """The document of the results, as of the position `then` if one is given, and how many of them it shows."""
-    items = [item["id"] for item in results if item["layer"] != "working"]
-    known = await desk.view.ask(evidence, desk.org, items, then) if items else {}
+    items = [item for item in results if item["layer"] != "working"]
+    asked = [item["id"] for item in items if "memory" in item or item["updated_at"] != item["created_at"]]
+    known = await desk.view.ask(evidence, desk.org, asked, then) if asked else {}
     lines = [_told(item, known.get(item["id"])) for item in results]
     person = caller.person()
     if budget is None:
@@ -242,7 +243,8 @@ async def _text(
 
 
 def _told(item: JsonObject, known: Evidence | None) -> Told:
-    """A result as a line of the text tells it; words of a session were stated once, when they were said."""
-    if known is None:
-        return Told(item, item["layer"], 1, stated=item["updated_at"])
-    return Told(item, item["layer"], known.sources, stated_at(item, known.stated))
+    """A result as a line of the text tells it. Of what nothing has become since it was saved nothing is looked up."""
+    if item["layer"] == "working":
+        return Told(item, "working", 1, stated=item["updated_at"])
+    sources, kept = (known.sources, known.stated) if known is not None else (1, item["updated_at"])
+    return Told(item, item["layer"], sources, stated_at(item, kept))
