@@ -8,9 +8,10 @@ one it is. Only memories of one owner are compared, and only what nobody has tou
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from functools import lru_cache
+from types import MappingProxyType
 from typing import NamedTuple
 
 from ledger.event import JsonObject
@@ -40,16 +41,21 @@ CHANGE = re.compile(
 )
 
 
-def later_first(results: Sequence[JsonObject]) -> list[JsonObject]:
-    """The results, each earlier statement behind the later one about the same; it names that in `later`."""
+def later_first(results: Sequence[JsonObject], upheld: Mapping[str, str] = MappingProxyType({})) -> list[JsonObject]:
+    """The results, each earlier statement behind the later one about the same; it names that in `later`.
+
+    `upheld` says of items when they were last stated or supported (RFC 3339); of others nothing has become since they
+    were saved.
+    """
     order = list(results)
     facts = [item for item in order[:MOST] if _is_said_anew(item) and len(item["content"]) <= _READ]
     for earlier in facts:
         for later in facts:
             at, place = _place(order, later), _place(order, earlier)
-            if place < at and "later" not in order[place] and _renews(later, earlier):
+            if "later" not in order[place] and _renews(later, earlier, upheld):
                 order[place] = {**earlier, "later": later["id"]}
-                order.insert(place, order.pop(at))
+                if place < at:
+                    order.insert(place, order.pop(at))
                 break
     return order
 
@@ -64,7 +70,7 @@ def _place(order: Sequence[JsonObject], item: JsonObject) -> int:
     return next(at for at, each in enumerate(order) if each["id"] == item["id"] and each["layer"] == item["layer"])
 
 
-def _renews(later: JsonObject, earlier: JsonObject) -> bool:
+def _renews(later: JsonObject, earlier: JsonObject, upheld: Mapping[str, str]) -> bool:
     """Whether a result was said after another one, by the same owner and about the same, and answers as well."""
     if later["owner"] != earlier["owner"] or later["match"] < CHANGES * earlier["match"]:
         return False
@@ -79,7 +85,8 @@ def _renews(later: JsonObject, earlier: JsonObject) -> bool:
     another_value = later["match"] >= AS_WELL * earlier["match"] and both >= ONE_VALUE * lengths[1]
     if not another_value and not CHANGE.search(mine.plain):
         return False
-    return datetime.fromisoformat(later["created_at"]) > datetime.fromisoformat(earlier["updated_at"])
+    last = upheld.get(earlier["id"], earlier["created_at"])
+    return datetime.fromisoformat(later["created_at"]) > datetime.fromisoformat(last)
 
 
 class Said(NamedTuple):

@@ -71,6 +71,21 @@ def test_a_preference_that_a_project_shares_answers_what_is_preferred(
     assert (first["layer"], first["why"]["intent"]) == ("shared", 1)
 
 
+def test_what_harmed_is_said_earlier_still_and_what_was_confirmed_is_not(ann: LedgerClient) -> None:
+    old = ann.remember("The deploy port of the quay is 8080.", "semantic")["id"]
+    new = ann.remember("The deploy port of the quay is 9090 now.", "semantic")["id"]
+
+    def told() -> list[tuple[str, str | None]]:
+        results = ann.recall("which port is the deploy port of the quay")["results"]
+        return [(item["id"], item.get("later")) for item in results]
+
+    assert told() == [(new, None), (old, new)]
+    ann.rate(old, "harmful", reason="connection refused")
+    assert told() == [(new, None), (old, new)]
+    ann.rate(old, "helpful", outcome="the port of the old quay")
+    assert [later for _, later in told()] == [None, None]
+
+
 def test_an_imported_decision_has_the_date_of_its_source(ann: LedgerClient, node: RunningNode, number: int) -> None:
     with node.client() as op:
         op.appoint_coordinator(f"web{number}", f"user:ann{number}")

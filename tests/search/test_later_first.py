@@ -84,10 +84,22 @@ def test_what_another_said_what_happened_or_is_less_sure_renews_nothing(stated: 
     assert later_first(results) == results
 
 
-def test_what_was_touched_since_is_no_earlier_statement() -> None:
+@pytest.mark.parametrize(
+    ("upheld", "renewed"),
+    [({}, True), ({"old": "2026-03-05T12:00:01Z"}, True), ({"old": "2026-03-05T12:00:03Z"}, False)],
+)
+def test_what_was_stated_or_supported_since_is_no_earlier_statement(upheld: dict[str, str], renewed: bool) -> None:
+    """`updated_at` is of any verdict, and that it harmed is none for it."""
     results = [fact("old", "The deploy port is 8080.", 1), fact("new", "The deploy port is 9090 now.", 2)]
     results[0]["updated_at"] = "2026-03-05T12:00:03Z"
-    assert later_first(results) == results
+    told = later_first(results, upheld)
+    assert [each["id"] for each in told] == (["new", "old"] if renewed else ["old", "new"])
+
+
+def test_an_earlier_statement_that_stands_behind_already_names_the_later_one_too() -> None:
+    old, new = fact("old", "The deploy port is 8080.", 1), fact("new", "The deploy port is 9090 now.", 2)
+    between = fact("between", "The garden has roses.", 0)
+    assert later_first([new, between, old]) == [new, between, {**old, "later": "new"}]
 
 
 def test_of_many_statements_about_one_thing_the_last_one_is_first() -> None:

@@ -7,7 +7,7 @@ recorded as one event.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 from kledger.answers.parts import Degraded
@@ -33,6 +33,7 @@ from projections.search.prompt.said_once import said_once
 from projections.search.prompt.stated import stated_at
 from projections.search.ranking import freshness as freshness_at
 from projections.search.rerank import ALSO, MAIN, factors
+from projections.similar.later_first import MOST as COMPARED
 from projections.similar.later_first import later_first
 from projections.views.documents.ask import surroundings
 from projections.views.knowledge.layers import layer_of
@@ -75,11 +76,12 @@ async def recall(
         least = floor if asked.min_match is None else asked.min_match
         ranked += session.working(least, _unit(found["results"], floor))
     ranked.sort(key=lambda item: -float(item["why"]["score"]))
-    ranked = later_first(await _reranked(desk, asked.message, said_once(ranked), floor, freshness))
-    results = ranked[: asked.top_k]
+    ranked = await _reranked(desk, asked.message, said_once(ranked), floor, freshness)
+    known = await _evidence(desk, ranked[: max(asked.top_k, COMPARED)], then)
+    results = later_first(ranked, {name: each.upheld for name, each in known.items()})[: asked.top_k]
     if as_of is None:
         results = await _with_surroundings(desk, caller, results)
-    text, shown = await _text(desk, caller, results, language, now, then, asked.budget_tokens)
+    text, shown = _text(caller, results, known, language, now, asked.budget_tokens)
     recall_id = None
     if asked.record and is_recorded(desk.recorded, caller):
         items = [item for item in results if item["layer"] != "working"]
@@ -221,19 +223,25 @@ def _part(around: JsonObject) -> JsonObject:
 _SIDES = ("before", "after")
 
 
-async def _text(
-    desk: Desk,
-    caller: Caller,
-    results: Sequence[JsonObject],
-    language: Language,
-    now: datetime,
-    then: int | None,
-    budget: int | None,
-) -> tuple[str, int]:
-    """The document of the results, as of the position `then` if one is given, and how many of them it shows."""
+async def _evidence(desk: Desk, results: Sequence[JsonObject], then: int | None) -> dict[str, Evidence]:
+    """The evidence of these results, as of the position `then` if one is given.
+
+    Nothing is looked up of knowledge of which nothing has become since it was saved.
+    """
     items = [item for item in results if item["layer"] != "working"]
     asked = [item["id"] for item in items if "memory" in item or item["updated_at"] != item["created_at"]]
-    known = await desk.view.ask(evidence, desk.org, asked, then) if asked else {}
+    return await desk.view.ask(evidence, desk.org, asked, then) if asked else {}
+
+
+def _text(
+    caller: Caller,
+    results: Sequence[JsonObject],
+    known: Mapping[str, Evidence],
+    language: Language,
+    now: datetime,
+    budget: int | None,
+) -> tuple[str, int]:
+    """The document of the results, and how many of them it shows."""
     lines = [_told(item, known.get(item["id"])) for item in results]
     person = caller.person()
     if budget is None:
@@ -243,7 +251,7 @@ async def _text(
 
 
 def _told(item: JsonObject, known: Evidence | None) -> Told:
-    """A result as a line of the text tells it. Of what nothing has become since it was saved nothing is looked up."""
+    """A result as a line of the text tells it."""
     if item["layer"] == "working":
         return Told(item, "working", 1, stated=item["updated_at"])
     sources, kept = (known.sources, known.stated) if known is not None else (1, item["updated_at"])

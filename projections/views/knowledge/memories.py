@@ -261,20 +261,36 @@ def _of_layer(stated: JsonObject, times: JsonObject, content: str) -> JsonObject
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """How many sources an item has, 1 for its save and 1 for each case that supports it; and when its version was
-    made, which no verdict changes."""
+    """How many sources an item has, 1 for its save and 1 for each case that supports it; when its version was made,
+    which no verdict changes; and when it was last stated or supported."""
 
     sources: int
     stated: str
+    upheld: str
 
 
 def evidence(
     cursor: duckdb.DuckDBPyConnection, org: str, ids: Sequence[str], as_of: int | None = None
 ) -> dict[str, Evidence]:
     """The evidence of each of these items, now or as of a position."""
-    now = "SELECT id, 1 + supporting, epoch_us(changed_at) FROM knowledge_state AS k"
-    then = f"""SELECT k.id, 1 + k.supporting, epoch_us(v.valid_from_time) FROM knowledge_at({as_of}) AS k
+    columns = "k.id, 1 + k.supporting, k.position > k.version_position"
+    now = f"SELECT {columns}, epoch_us(k.changed_at) FROM knowledge_state AS k"
+    then = f"""SELECT {columns}, epoch_us(v.valid_from_time) FROM knowledge_at({as_of}) AS k
         JOIN knowledge_versions AS v ON v.valid_from = k.version_position"""
     query = f"{now if as_of is None else then} WHERE k.org = ? AND k.id IN ({among(ids)})"
     found = cursor.execute(query, [org]).fetchall()
-    return {name: Evidence(sources, rfc3339(stated)) for name, sources, stated in found}
+    supported = _supported(cursor, org, [name for name, _, judged, _ in found if judged], as_of)
+    return {
+        name: Evidence(sources, rfc3339(stated), rfc3339(max(stated, supported.get(name, stated))))
+        for name, sources, _, stated in found
+    }
+
+
+def _supported(cursor: duckdb.DuckDBPyConnection, org: str, ids: Sequence[str], as_of: int | None) -> dict[str, int]:
+    """When each of these items was last confirmed or credited with a helpful case, in microseconds."""
+    if not ids:
+        return {}
+    by_then = "" if as_of is None else f"AND position <= {int(as_of)}"
+    query = f"""SELECT knowledge_id, epoch_us(max(time)) FROM feedback
+        WHERE org = ? AND knowledge_id IN ({among(ids)}) AND {SUPPORTS} {by_then} GROUP BY knowledge_id"""
+    return dict(cursor.execute(query, [org]).fetchall())
