@@ -15,6 +15,8 @@ from tests.journeys.running_node import RunningNode, caught_up
 from tests.recall.people import somebody
 
 ASKED = "where is the lantern"
+LANTERN = "lantern"
+"""The type of what these tests save: others save public items on the same node."""
 
 
 @pytest.fixture
@@ -25,13 +27,13 @@ def eve(node: RunningNode) -> Iterator[LedgerClient]:
 
 def lantern(client: LedgerClient, content: str = "The lantern hangs in the hall.", **more: Any) -> str:
     given = {"scopes": ["public"], **more}
-    saved = client.save("Where the lantern is", content, ["definition"], **given)
+    saved = client.save("Where the lantern is", content, [LANTERN], **given)
     caught_up(client.acting_as())
     return saved["id"]
 
 
 def looked_for(client: LedgerClient, query: str = ASKED, **more: Any) -> str:
-    recall_id = client.search(query, top_k=100, **more)["recall_id"]
+    recall_id = client.search(query, top_k=100, types=[LANTERN], **more)["recall_id"]
     assert recall_id is not None
     caught_up(client.acting_as())
     return recall_id
@@ -114,7 +116,7 @@ def test_a_list_is_narrowed_by_trace_actor_kind_item_and_time(ann: LedgerClient,
 
 def test_what_was_served_is_shown_as_it_was_and_what_holds_now_beside_it(ann: LedgerClient) -> None:
     item = lantern(ann, scopes=None)
-    other = ann.save("The other lantern", "The other lantern is lent.", ["definition"])["id"]
+    other = ann.save("The other lantern", "The other lantern is lent.", [LANTERN])["id"]
     recall_id = looked_for(ann.within(trace_id="t-1", message_id="m-1"))
     ann.revise(item, content="The lantern is sold.")
     ann.retire(other)
