@@ -178,8 +178,9 @@ def test_items_that_the_caller_may_not_see_stand_beside_nothing(
         ann, "w2", "What colour became the bathroom of Quentin?", "Sage green, with white shelves.", scopes=[project]
     )
     alone = ann.recall("What colour became the bathroom of Quentin?")
-    assert [item["id"] for item in alone["results"][:2]] == plain
-    assert alone["results"][1]["why"]["score"] == pytest.approx(with_hidden["results"][1]["why"]["score"], abs=0.02)
+    found = {item["id"]: item["why"]["score"] for item in alone["results"]}
+    assert next(iter(found)) == plain[0]
+    assert found[plain[1]] == pytest.approx(with_hidden["results"][1]["why"]["score"], abs=0.02)
 
 
 def test_what_the_context_of_the_session_holds_is_left_out(ann: LedgerClient) -> None:
