@@ -34,7 +34,9 @@ from producers.operations.own_writes import OwnWrites, Written
 
 T = TypeVar("T")
 _PLUS_LOST = re.compile(r"(.+[Tt].+) (\d\d:\d\d)")
-_WITHOUT_OFFSET = re.compile(r"\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d([.,]\d+)?)?)?", re.ASCII)
+_LIKE_A_MOMENT = re.compile(
+    r"\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d([.,]\d+)?)?)?(?P<offset>Z|[+-]\d\d:\d\d)?", re.ASCII
+)
 _OWNER = "`type:id`, or the mail address of a user"
 _TYPE: TypeAdapter[str] = TypeAdapter(KnowledgeType)
 MAX_POSITION = 2**62
@@ -113,12 +115,24 @@ def moment_or_position(value: str, field: str) -> int | datetime:
         return int(text)
     lost = _PLUS_LOST.fullmatch(text)  # an unescaped + arrives as a blank
     stated = in_capitals(f"{lost[1]}+{lost[2]}" if lost else text)
-    if _WITHOUT_OFFSET.fullmatch(stated):
-        raise _fault(field, f"{value[:100]!r} does not say its offset from UTC: write {_EXAMPLE}")
+    if like := _LIKE_A_MOMENT.fullmatch(stated):
+        if not _in_calendar(stated):
+            raise _fault(field, f"{value[:100]!r} is no moment of the calendar: write for example {_EXAMPLE}")
+        if like["offset"] is None:
+            raise _fault(field, f"{value[:100]!r} does not say its offset from UTC: write {_EXAMPLE}")
     try:
         return bound_of(stated)
     except ValueError as error:
         raise _fault(field, f"{value[:100]!r} is neither a position nor a moment: write 42 or {_EXAMPLE}") from error
+
+
+def _in_calendar(stated: str) -> bool:
+    """Whether there is such a day, time and offset: what lacks its offset and is none is told that it is none."""
+    try:
+        datetime.fromisoformat(stated)
+    except ValueError:
+        return False
+    return True
 
 
 _EXAMPLE = "2026-03-05T12:00:00Z"

@@ -29,6 +29,11 @@ REFUSED = [
     *("12026-01-02T03:04:05Z", "-2026-01-02T03:04:05Z"),
     *("yesterday", "٢٠٢٦-01-02T03:04:05Z", "2026-01-02T03:04:05+24:00", "2026-01-02T03:04:05Z[UTC]"),
 ]  # fmt: skip
+NO_MOMENTS = [
+    *("2026-13-01", "2026-02-30", "0000-01-01", "2026-13-01T00:00", "2026-02-29T00:00:00", "2026-01-02T25:00:00"),
+    *("2026-13-01T00:00:00Z", "2026-06-30T23:59:60Z", "2026-01-02T03:60:05+01:00", "2026-01-02T03:04:05+25:00"),
+]
+"""Of the form of a moment, with an offset or without one, and none of the calendar."""
 EDGES = ["0001-01-01T00:00:00+01:00", "9999-12-31T23:59:59-01:00"]
 """Beyond the calendar in UTC: bounds of a question, and times of nothing that is stated."""
 QUERIES = [
@@ -49,6 +54,15 @@ async def door() -> AsyncIterator[Door]:
 async def asked(door: Door, path: str, name: str, moment: str) -> Any:
     more = dict(part.split("=") for part in path.partition("?")[2].split("&") if part)
     return await door.get(path.partition("?")[0], params={**more, name: moment}, headers=ALICE)
+
+
+async def test_what_is_no_moment_of_the_calendar_is_told_so_before_its_offset_is_asked_for(door: Door) -> None:
+    for path, name in QUERIES:
+        for moment in NO_MOMENTS:
+            answer = await asked(door, path, name, moment)
+            assert "is no moment of the calendar" in refusal(answer, 422, "invalid_payload"), (path, name, moment)
+        answer = await asked(door, path, name, "2026-02-28")
+        assert "does not say its offset" in refusal(answer, 422, "invalid_payload"), (path, name)
 
 
 async def test_every_query_takes_the_same_moments_and_refuses_the_same(door: Door) -> None:
