@@ -114,7 +114,7 @@ async def profile(events: int) -> None:
         async with broker(Path(directory) / "broker") as access:
             await append(access, history(events), events)
             ledger = await JetStreamLedger.connect(access, role="reader")
-            instance = Instance(open_new_view(Path(directory) / "rebuilt.duckdb", memory_limit=MEMORY_LIMIT))
+            instance = Instance(open_new_view(Path(directory) / "rebuilt.duckdb", memory_limit=f"{MEMORY_LIMIT} bytes"))
             timed = TimedConnection(instance.con)
             instance.bench.con = cast(duckdb.DuckDBPyConnection, timed)
             try:

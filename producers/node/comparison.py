@@ -7,8 +7,9 @@ from dataclasses import asdict
 
 from ledger.event import JsonObject
 from ledger.runtime.damaged_file import is_damaged
-from projections.engine.digest import NO_ROWS, RelationDigest, differences, digests, state_digest
+from projections.engine.digest import NO_ROWS, RelationDigest, differences, state_digest
 from projections.engine.view import Instance
+from projections.live.more_memory import digests_of
 from projections.live.rebuild import Rebuilt
 
 
@@ -17,7 +18,7 @@ async def compared_with(live: Instance, fresh: Instance, rebuilt: Rebuilt) -> Js
 
     A live view that cannot be read has none, and one of another log may be at any position.
     """
-    ours, theirs = await asyncio.to_thread(lambda: (_digests_of(live), digests(fresh.con)))
+    ours, theirs = await asyncio.to_thread(lambda: (_digests_of(live), digests_of(fresh)))
     unlike = ours != theirs and not live.damage
     differing = await asyncio.to_thread(differences, live.con.cursor(), fresh.con) if unlike else []
     return {
@@ -46,7 +47,7 @@ async def compared_with(live: Instance, fresh: Instance, rebuilt: Rebuilt) -> Js
 
 def _digests_of(live: Instance) -> dict[str, RelationDigest]:
     try:
-        return digests(live.con.cursor())
+        return digests_of(live)
     except Exception as error:
         if not is_damaged(error):
             raise

@@ -36,6 +36,7 @@ from projections.fold_kit.parser import Parser
 from projections.fold_kit.workbench import Workbench
 from projections.live.catch_up import catch_up
 from projections.live.gathering import Arriving, Batch, gathered
+from projections.live.more_memory import lacks_memory
 
 T = TypeVar("T")
 
@@ -73,6 +74,8 @@ class Projector:
         """Opens the archive: what it has of the log is read there while the view is far behind."""
         self.reopen: Callable[[], Awaitable[None]] | None = None
         """Called where DuckDB has invalidated the open file; has to serve the view from a working one."""
+        self.more_memory: Callable[[], bool] = lambda: False
+        """Called where a fold had too little memory: whether the view has more of it once it is opened again."""
         self._given_up: Instance | None = None
         self._arriving: Arriving | None = None
         view.gave_up = self._gave_up
@@ -153,8 +156,13 @@ class Projector:
         instance = self._view.instance
         if is_damaged(error):
             instance.note_damage(error)
-        given_up = isinstance(error, duckdb.FatalException) or instance is self._given_up
-        if not given_up or self.reopen is None:
+        lacking = lacks_memory(error)
+        more = lacking and self.more_memory()
+        # Where a commit lacks memory, what it began is left behind in the open file.
+        broken = isinstance(error, duckdb.FatalException) or (
+            lacking and isinstance(error, duckdb.TransactionException)
+        )
+        if not (more or broken or instance is self._given_up) or self.reopen is None:
             return await self._park_or_report(position, error)
         async with self._turn:
             try:
@@ -163,7 +171,7 @@ class Projector:
                 self._given_up = None
             except (duckdb.Error, LedgerError, OSError) as failure:
                 return _unfoldable(position, failure)
-        return None
+        return _unfoldable(position, error) if lacking and not more else None
 
     async def _park_or_report(self, position: int, error: Exception) -> LedgerError | None:
         """None when the event that could not be folded is parked, else the error to report."""

@@ -40,10 +40,12 @@ from projections.engine.view import Instance, View
 from projections.live.catch_up import folded
 from projections.live.decoded_ahead import decoded_ahead
 from projections.live.files import discard
+from projections.live.more_memory import made_with_memory, read_with_memory
 
 logger = structlog.get_logger(__name__)
 
-MEMORY_LIMIT = "384MB"
+MEMORY_LIMIT = 384_000_000
+"""Bytes that DuckDB may take for a new file; more where its texts are too large for that."""
 CHECKPOINT_EVERY = 350_000
 """Events between checkpoints of the new file. Without them, all that is committed stays in memory until the end; with
 many, row groups that are not full are merged again and again."""
@@ -101,7 +103,7 @@ async def rebuild_into(
     )
     async with whole as (con, refused):
         seconds = time.monotonic() - started
-        parts = digests(con)
+        parts = read_with_memory(con, digests)
     views = {name: asdict(part) for name, part in parts.items()}
     read = {} if archive is None else {"events": archive.events, "damaged": archive.damaged}
     return Rebuilt(last, last, refused, seconds, last / max(seconds, 1e-9), state_digest(parts), views, read)
@@ -125,10 +127,10 @@ async def folded_into(
     """
     keyring = keyring or Keyring()
 
-    async def whole(*, in_lanes: bool) -> tuple[View, int]:
+    async def whole(memory_limit: int, *, in_lanes: bool) -> tuple[View, int]:
         async with decoded_ahead(log, keyring, Segment(1, last), parked, archive=archive) as batches:
             # The tables are made beside the first batch, which a thread decodes meanwhile.
-            view = View(Instance(_new_view(path, recall_days), path, keyring))
+            view = View(Instance(_new_view(path, memory_limit, recall_days), path, keyring))
             bench = view.instance.bench
             with _discarded_if_failing(view, path):
                 if in_lanes:
@@ -142,13 +144,18 @@ async def folded_into(
                 checkpoint(view.instance.con)
                 return view, refused
 
-    try:
-        view, refused = await whole(in_lanes=True)
-    except _Torn as error:  # which event it was is found where batches are folded one after the other
-        logger.warning("the log is folded once more, without lanes", error=str(error.__cause__))
+    async def made(memory_limit: int) -> tuple[View, int]:
         if archive is not None:
             archive.begin_anew()
-        view, refused = await whole(in_lanes=False)
+        try:
+            return await whole(memory_limit, in_lanes=True)
+        except _Torn as error:  # which event it was is found where batches are folded one after the other
+            logger.warning("the log is folded once more, without lanes", error=str(error.__cause__))
+        if archive is not None:
+            archive.begin_anew()
+        return await whole(memory_limit, in_lanes=False)
+
+    view, refused = await made_with_memory(made, MEMORY_LIMIT)
     with _discarded_if_failing(view, path):
         view.instance.con.execute(f"SET threads = {os.cpu_count() or 1}")  # for the digest: nothing else runs
         yield view.instance.con, refused
@@ -169,11 +176,11 @@ def _discarded_if_failing(view: View, path: Path) -> Iterator[None]:
         raise
 
 
-def _new_view(path: Path, recall_days: int | None) -> duckdb.DuckDBPyConnection:
+def _new_view(path: Path, memory_limit: int, recall_days: int | None) -> duckdb.DuckDBPyConnection:
     if path.exists():
         raise InvalidPayload(f"{path} is there already: choose a file that does not exist", errors=[])
     try:
-        return open_new_view(path, memory_limit=MEMORY_LIMIT, recall_days=recall_days)
+        return open_new_view(path, memory_limit=f"{memory_limit} bytes", recall_days=recall_days)
     except BaseException:
         discard(path)
         raise

@@ -18,6 +18,7 @@ from projections.engine.duckdb import open_view, schema_version_of
 from projections.engine.own_threads import left_behind
 from projections.engine.schema_version import SCHEMA_VERSION
 from projections.engine.view import Instance, View
+from projections.live import more_memory
 from projections.live.files import (
     copy_closed,
     discard,
@@ -33,6 +34,10 @@ log = structlog.get_logger(__name__)
 
 _CLOSES_WITHIN_SECONDS = 2.0
 _TRIES_FOR_THE_PORT = 20
+MEMORY = 1_000_000_000
+"""Bytes that DuckDB may take for the live view, as long as its texts are not too large for that."""
+_MOST_MEMORY = 4_000_000_000
+"""Bytes that it may take at most: what the view may, analysts over Quack may as well."""
 
 
 class IncompatibleView(duckdb.InvalidInputException):
@@ -57,6 +62,7 @@ class LiveFiles:
         self.address: quack.QuackAddress | None = None
         self._quack_port = quack_port
         self._admits = admits
+        self._memory = MEMORY
 
     def open_live(self, *, expected: bool = True) -> Instance:
         """Open the live file, or a new one when there is none that this version can use.
@@ -110,8 +116,17 @@ class LiveFiles:
             raise IncompatibleView(
                 f"they keep the detail of recalls for {kept or 'all'} days, this node for {self.recall_days or 'all'}"
             )
+        more_memory.limit_to(con, self._memory)
         quack.prepare(con, self._admits)
         return instance
+
+    def give_memory(self) -> bool:
+        """Let the live view have more memory from when it is opened again; False where it has all that it may."""
+        if (more := more_memory.more_than(self._memory, _MOST_MEMORY)) is None:
+            return False
+        self._memory = more
+        log.warning("the view has larger texts than fit, and may take more memory", bytes=more)
+        return True
 
     def serve(self, instance: Instance) -> None:
         """Serve a view to analysts, at the same address and token as before."""

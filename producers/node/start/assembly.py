@@ -88,6 +88,7 @@ async def assemble(base: Foundation, stack: AsyncExitStack, started: float, endi
     stack.callback(lambda: base.files.stop_serving(view.instance))
     projector = Projector(ledger, view, base.parked)
     projector.reopen = partial(base.files.reopen, view)
+    projector.more_memory = base.files.give_memory
     projector.archive = archiving.open
     stack.callback(projector.close)
     stack.callback(keyring.close)
