@@ -34,9 +34,7 @@ from producers.operations.own_writes import OwnWrites, Written
 
 T = TypeVar("T")
 _PLUS_LOST = re.compile(r"(.+[Tt].+) (\d\d:\d\d)")
-_LIKE_A_MOMENT = re.compile(
-    r"\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d([.,]\d+)?)?)?(?P<offset>Z|[+-]\d\d:\d\d)?", re.ASCII
-)
+_LIKE_A_MOMENT = re.compile(r"\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d([.,]\d+)?)?)?(?P<offset>Z|[+-]\d\d:\d\d)?", re.ASCII)
 _OWNER = "`type:id`, or the mail address of a user"
 _TYPE: TypeAdapter[str] = TypeAdapter(KnowledgeType)
 MAX_POSITION = 2**62
