@@ -47,6 +47,7 @@ class Standing:
     merged_into: str | None
     position: int
     resource_ids: list[str]
+    erased: bool
 
     def at(self, position: int) -> Standing:
         """This standing, with another last position."""
@@ -121,7 +122,7 @@ def eligible(
 def standings(cursor: duckdb.DuckDBPyConnection, org: str, ids: Sequence[str]) -> dict[str, Standing]:
     """The present state of these items, without a check of access: a slim works for their owner."""
     rows = cursor.execute(
-        f"""SELECT id, owner, version, status, merged_into, position, resource_ids FROM knowledge
+        f"""SELECT id, owner, version, status, merged_into, position, resource_ids, erased FROM knowledge
             WHERE org = ? AND id IN ({LISTED})""",
         [org, listed(ids)],
     ).fetchall()

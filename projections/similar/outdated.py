@@ -27,6 +27,8 @@ def outdated(owner: str, group: Proposed, now: Mapping[str, Standing]) -> str:
             return f"{name} is not {owner}'s any more"
         if item.version != version or item.status != "active":
             return f"{name} has changed since it was compared"
+        if item.erased:
+            return f"{name} was erased with the person it belonged to"
     if len(resources_of(group, now)) > MOST_LISTED:
         return f"its items refer to more than {MOST_LISTED:,} resources together"
     return ""

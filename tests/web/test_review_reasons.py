@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import get_args
 
@@ -17,11 +18,11 @@ from projections.similar.ask import Proposed, Standing
 from projections.similar.outdated import outdated
 
 GROUP = Proposed(0, "kept", 1, [("gone", 1, 0.9)], None, None, None, None, None)
-THEN = Standing("user:ann", 1, "active", None, 1, [])
+THEN = Standing("user:ann", 1, "active", None, 1, [], erased=False)
 
 
 @pytest.mark.parametrize(
-    "changed", [Standing("user:ben", 1, "active", None, 2, []), Standing("user:ann", 2, "active", None, 2, [])]
+    "changed", [replace(THEN, owner="user:ben"), replace(THEN, version=2), replace(THEN, erased=True)]
 )
 def test_why_a_group_is_left_is_told_in_chinese_with_the_item(changed: Standing) -> None:
     reason = outdated("user:ann", GROUP, {"kept": THEN, "gone": changed})
@@ -32,7 +33,7 @@ def test_why_a_group_is_left_is_told_in_chinese_with_the_item(changed: Standing)
 
 def test_why_a_group_of_too_many_resources_is_left_is_told_in_chinese() -> None:
     many = {
-        name: Standing("user:ann", 1, "active", None, 1, [f"{name}-{n}" for n in range(600)])
+        name: Standing("user:ann", 1, "active", None, 1, [f"{name}-{n}" for n in range(600)], erased=False)
         for name in ("kept", "gone")
     }
     told = reason_told(outdated("user:ann", GROUP, many), words_of("zh"))

@@ -148,7 +148,7 @@ def routes(desk: Desk) -> list[APIRouter]:
         """Keep a new memory: an item with a layer. What a project is to share is proposed (202)."""
         return saved_item(await saving.remember(desk, caller, lineage, body, retry))
 
-    @router.post("/api/memory/{item_id}/confirm", responses=documented(Confirmed, 400, 403, 404, 409))
+    @router.post("/api/memory/{item_id}/confirm", responses=documented(Confirmed, 400, 403, 404, 409, 410))
     async def confirm(caller: Who, lineage: From, retry: Retry, item_id: ItemId, body: ConfirmRequest) -> Json:
         """Say that a memory holds: evidence for it, and a short one becomes a semantic one at once."""
         return Json(await confirming.confirm(desk, caller, lineage, item_id, body, retry))

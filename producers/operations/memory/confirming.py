@@ -6,7 +6,7 @@ import uuid
 from collections.abc import Collection
 
 from kledger.answers.memory import Confirmed
-from kledger.contract.errors import IllegalState, UnknownKnowledge, VersionConflict
+from kledger.contract.errors import Erased, IllegalState, UnknownKnowledge, VersionConflict
 from kledger.contract.knowledge import Case
 from kledger.contract.scopes import Caller
 from kledger.contract.words import MemoryLayer
@@ -34,7 +34,7 @@ async def confirm(
 ) -> Confirmed:
     """Confirm a memory; one that is short is promoted at once.
 
-    Raises UnknownKnowledge, IllegalState (it is not active), VersionConflict, BrokerUnavailable, ViewBehind.
+    Raises UnknownKnowledge, Erased, IllegalState (it is not active), VersionConflict, BrokerUnavailable, ViewBehind.
     """
     case = Case() if payload.case is None else Case(**dict(payload.case))
     confirmed_id, promoted_id = event_id(retry, "confirmed"), event_id(retry, "promoted")
@@ -55,6 +55,8 @@ async def confirm(
             actors = {judge.actor} | await past_actors(desk, caller, item_id)
             if (before := await _earlier(desk, item_id, fact, actors, retry, memory["layer"])) is not None:
                 return before
+        if memory["erased"]:
+            raise Erased(f"what {item_id} said was erased with the person it belonged to", id=item_id)
         short = memory["layer"] == "short"
         # What is over must not stay for good by a confirmation that comes before the node has stated its end.
         status = "expired" if short and await is_over(desk, item_id) else item.status

@@ -16,6 +16,7 @@ REASONS = (
     ("(?P<id>.+) has another owner now", "{id} is owned by somebody else now"),
     ("others kept writing to its items", "others kept writing to its items"),
     ("(?P<id>.+) has changed since it took the others in", "{id} has changed since it took the others in"),
+    ("(?P<id>.+) was erased with the person it belonged to", "{id} was erased with the person it belonged to"),
     ("what (?P<id>.+) said before was erased", "what {id} said before was erased"),
     (
         r"(?P<id>\S+) is to take the place of (?P<other>\S+), and is less sure by (?P<share>[\d.]+)",
