@@ -91,5 +91,8 @@ class LineageOf(Answered):
     ref: str
     events: list[LineageEvent]
     edges: list[Edge]
+    more: NotRequired[
+        Annotated[Literal[True], Field(description="These are the earliest 10,000 events or links: there may be more")]
+    ]
     past_retention: NotRequired[PastRetention]
     position: Position

@@ -46,6 +46,12 @@ def test_the_lineage_of_an_item_has_its_sources_its_own_events_and_what_came_of_
     assert led < tree.index("recall recall-9 served by user:mei") < tree.index("and 10 more")
 
 
+@pytest.mark.parametrize("bound", [{}, {"more": True}])
+def test_a_lineage_that_is_not_whole_is_told_so(bound: dict[str, Any], node: ScriptedNode) -> None:
+    node.says("GET /api/lineage", {"ref": "k-1", "events": [], "edges": [], "position": 9, **bound})
+    assert ("there may be more" in kledger("lineage", "k-1").stdout) == bool(bound)
+
+
 @pytest.mark.parametrize("ref", OF_REFERENCES)
 def test_the_lineage_of_a_reference_shows_what_happened_in_it(ref: str, node: ScriptedNode) -> None:
     harm = {"event_id": "e", "entity": "knowledge", "entity_id": "k-1", "actor": "user:mei", "position": 8}

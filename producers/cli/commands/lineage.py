@@ -44,6 +44,8 @@ def lineage(
         _branch(tree, "its own events", [_line(event, ref) for event in own])
     rest = [event for event in graph["events"] if event not in causes and event not in own]
     _branch(tree, "led to", [_line(event, ref) for event in rest])
+    if graph.get("more"):
+        tree.add(words(f"these are the earliest {len(graph['events']):,} events: there may be more", "yellow"))
     if older := graph.get("past_retention"):
         tree.add(
             words(

@@ -200,5 +200,6 @@ async def links(desk: Desk, caller: Caller, ref: str, *, freshness: Freshness = 
             ref=ref,
         )
     named, edges = lineage_of_ref
+    more = {"more": True} if lineage.MAX_EDGES in (len(named), len(edges)) else {}
     older = {"past_retention": past} if past else {}
-    return {"ref": ref, "events": named, "edges": edges, **older, "position": position}
+    return {"ref": ref, "events": named, "edges": edges, **more, **older, "position": position}
