@@ -195,13 +195,15 @@ class Hit(Item):
 
     `match` is the share of the query that it covers, 0 to 1, with the same meaning in every query; it is absent where
     nothing was asked. `beside` is the item that it stands next to in its trace, where that lent it relevance.
-    `also` are the items left out of a start or a focus as they say the same.
+    `also` are the items left out of a start or a focus as they say the same. `later` is the result before it that was
+    said after it about the same.
     """
 
     relevance: float
     match: NotRequired[float]
     beside: NotRequired[str]
     also: NotRequired[list[str]]
+    later: NotRequired[str]
     why: NotRequired[str]
 
 

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from ledger.event import JsonObject
 from projections.vectors.tokens import CJK, STOP_CHARACTERS, STOP_WORDS, normalise
-from projections.views.knowledge.layers import PROFILE_TYPE
+from projections.views.knowledge.layers import PROFILE_TYPE, layer_of
 
 LAYERS = frozenset(("semantic", "short", "shared"))
 """Facts and preferences, which may be said anew, as profiles may; what happened stays, and steps are another matter."""
@@ -48,7 +48,7 @@ def later_first(results: Sequence[JsonObject], upheld: Mapping[str, str] = Mappi
     were saved.
     """
     order = list(results)
-    facts = [item for item in order[:MOST] if _is_said_anew(item) and len(item["content"]) <= _READ]
+    facts = [item for item in order[:MOST] if len(item["content"]) <= _READ and _is_said_anew(item)]
     for earlier in facts:
         for later in facts:
             at, place = _place(order, later), _place(order, earlier)
@@ -62,17 +62,27 @@ def later_first(results: Sequence[JsonObject], upheld: Mapping[str, str] = Mappi
 
 def _is_said_anew(item: JsonObject) -> bool:
     """Whether an item is a fact or a preference: what is found of somebody is a profile, and no memory."""
-    return item.get("layer") in LAYERS or (item.get("layer") == "plain" and PROFILE_TYPE in item.get("types", ()))
+    layer = _layer(item)
+    return layer in LAYERS or (layer == "plain" and PROFILE_TYPE in item.get("types", ()))
 
 
 def _place(order: Sequence[JsonObject], item: JsonObject) -> int:
     # the id of a message of a session may be that of an item
-    return next(at for at, each in enumerate(order) if each["id"] == item["id"] and each["layer"] == item["layer"])
+    return next(at for at, each in enumerate(order) if each["id"] == item["id"] and _layer(each) == _layer(item))
+
+
+def _layer(item: JsonObject) -> str:
+    return str(item.get("layer") or layer_of(item))
+
+
+def _match(item: JsonObject) -> float:
+    """How well a result answers; where nothing was asked, as well as any other."""
+    return float(item.get("match", 1.0))
 
 
 def _renews(later: JsonObject, earlier: JsonObject, upheld: Mapping[str, str]) -> bool:
     """Whether a result was said after another one, by the same owner and about the same, and answers as well."""
-    if later["owner"] != earlier["owner"] or later["match"] < CHANGES * earlier["match"]:
+    if later["owner"] != earlier["owner"] or _match(later) < CHANGES * _match(earlier):
         return False
     if later["eval"]["confidence"] <= earlier["eval"]["confidence"] - LESS_SURE:
         return False
@@ -82,7 +92,7 @@ def _renews(later: JsonObject, earlier: JsonObject, upheld: Mapping[str, str]) -
     lengths, both = sorted((len(mine.words), len(others.words))), len(mine.words & others.words)
     if both < ALIKE * lengths[0]:
         return False
-    another_value = later["match"] >= AS_WELL * earlier["match"] and both >= ONE_VALUE * lengths[1]
+    another_value = _match(later) >= AS_WELL * _match(earlier) and both >= ONE_VALUE * lengths[1]
     if not another_value and not CHANGE.search(mine.plain):
         return False
     last = upheld.get(earlier["id"], earlier["created_at"])

@@ -59,6 +59,7 @@ async def found_for(
             since=since,
             record=False,
             route=False,
+            as_ranked=True,
             freshness=freshness,
         )
 

@@ -22,6 +22,7 @@ from ledger.events.goal import GoalFocused, goal_entity_id
 from ledger.events.recall import RecallServed
 from producers.operations.desk import ANY, Desk, Freshness, first_entity, reach
 from producers.operations.publish import event_id, publish
+from producers.operations.recall.later import with_later_first
 from producers.operations.recall.search import search
 from producers.operations.recall.served import recall_event
 from producers.operations.stated_before import earlier_event
@@ -76,11 +77,13 @@ async def focus(
             min_score=payload.min_score,
             min_match=payload.min_match,
             record=False,
+            as_ranked=True,
             freshness=freshness,
         )
         return recalled["results"], recalled["position"]
 
     items, reached = await found_once(found, payload.top_k)
+    items = await with_later_first(desk, items)
     recall = recall_event(
         desk,
         caller,

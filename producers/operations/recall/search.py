@@ -17,6 +17,7 @@ from ledger.event import JsonObject, Lineage
 from ledger.runtime import tracing
 from producers.operations.desk import ANY, Desk, Freshness, moment_of, position_as_of, reach
 from producers.operations.knowledge.reading import check_wanted
+from producers.operations.recall.later import with_later_first
 from producers.operations.recall.routing import Routing, routed
 from producers.operations.recall.served import keep, recall_event
 from producers.operations.recording import is_recorded
@@ -53,6 +54,7 @@ async def search(
     kind: SearchKind = "search",
     route: bool | None = None,
     explain: bool = False,
+    as_ranked: bool = False,
     freshness: Freshness = ANY,
 ) -> JsonObject:
     """The best matches among the items visible to the caller (SearchResults); what was served is recorded as an event
@@ -61,8 +63,9 @@ async def search(
     `among` narrows it to items that a list with these filters has. Up to NAMED of them are all looked at; of more,
     those among the best NARROWED candidates of each path. What matches less than `min_match` is left out (None: the
     floor for as many items as the caller sees). With `route` (None: the node's default) a model picks first; the answer
-    says whether it did. With `explain` it says in `explained` why each result stands where it does. `position` is the
-    least position of all parts that answered: the answer reflects all events up to it.
+    says whether it did. With `explain` it says in `explained` why each result stands where it does. What was said later
+    about one thing stands before what was said earlier, unless one path alone is asked, or `as_ranked`. `position` is
+    the least position of all parts that answered: the answer reflects all events up to it.
 
     Raises InvalidPayload (empty query, as_of), ViewBehind. A search also works while the broker is unavailable.
     """
@@ -119,6 +122,8 @@ async def search(
                 results, choice = await routed(desk, query, top_k, ranked)
             else:
                 results = await ranked(top_k)
+    if paths == "fused" and not as_ranked:
+        results = await with_later_first(desk, results, then)
     desk.tally.searches += 1
     desk.tally.took("search", time.perf_counter() - began)
     recall_id = None
@@ -151,8 +156,8 @@ def _readable(
 
 
 def _explained(told: SearchExplained, results: Sequence[JsonObject], choice: Routing | None) -> SearchExplained:
-    """Why these are the results, where a model may have chosen among what was ranked."""
-    return told if choice is None else chosen_of(told, results, by_a_model=choice.routed)
+    """Why these are the results, where a model may have chosen among what was ranked, or one was said later."""
+    return chosen_of(told, results, by_a_model=choice is not None and choice.routed)
 
 
 def searched(message: str) -> tuple[str, JsonObject]:

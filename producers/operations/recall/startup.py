@@ -11,6 +11,7 @@ from kledger.contract.words import ProfileType
 from ledger.event import JsonObject, Lineage, utc_now
 from producers.operations.desk import ANY, Desk, Freshness, reach
 from producers.operations.profiles import reading as profiles
+from producers.operations.recall.later import with_later_first
 from producers.operations.recall.search import search, searched
 from producers.operations.recall.served import keep, recall_event
 from producers.operations.recording import is_recorded
@@ -114,8 +115,10 @@ async def _related(
             min_match=min_match,
             types=types or None,
             record=False,
+            as_ranked=True,
             freshness=freshness,
         )
         return recalled["results"], recalled["position"]
 
-    return await found_once(found, top_k, told=profile)
+    related, searched_at = await found_once(found, top_k, told=profile)
+    return await with_later_first(desk, related), searched_at

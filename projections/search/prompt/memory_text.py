@@ -40,7 +40,6 @@ _KINDS: dict[Language, dict[str, str]] = {
     "zh": {"adr": "架构决策", "convention": "代码约定", "known_issue": "已知问题"},
 }
 """What a project shares, by the names of the source (004, section 2.4.1); a fact of a project needs none."""
-_EARLIER: dict[Language, str] = {"en": "said earlier", "zh": "较早的说法"}
 _BETWEEN: dict[Language, str] = {"en": ", ", "zh": ", "}
 _DAYS: dict[Language, tuple[str, str, str]] = {
     "en": ("today", "yesterday", "{days} days ago"),
@@ -177,7 +176,7 @@ def _line(told: Told, language: Language, now: datetime, person: str | None) -> 
         if section == "user_preferences" and layer != "shared" and (other := about_another(item, person)):
             notes.append(WORDS[language].about.format(who=escaped(other)))
     if "later" in item:
-        notes.append(_EARLIER[language])
+        notes.append(WORDS[language].earlier)
     return f"- {words} ({_BETWEEN[language].join(notes)})"
 
 

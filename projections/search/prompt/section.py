@@ -36,6 +36,7 @@ class Words:
     verdicts: str
     not_judged: str
     about: str
+    earlier: str
 
 
 WORDS: dict[Language, Words] = {
@@ -52,6 +53,7 @@ WORDS: dict[Language, Words] = {
         verdicts="有用 {helped} 次，有害 {harmed} 次",
         not_judged="尚无评价",
         about="关于 {who}",
+        earlier="较早的说法",
     ),
     "en": Words(
         knowledge="📚 Related knowledge",
@@ -67,6 +69,7 @@ WORDS: dict[Language, Words] = {
         verdicts="helped {helped}, harmed {harmed}",
         not_judged="not judged yet",
         about="about {who}",
+        earlier="said earlier",
     ),
 }
 
@@ -105,6 +108,7 @@ def _section(
 def _entry(number: int, item: JsonObject, words: Words, other: str | None) -> str:
     by = "   "
     about = "" if other is None else f"{words.about.format(who=indented(other, by))}; "
+    about += f"{words.earlier}; " if "later" in item else ""
     task, content = item["task"], shortened(item["content"], SHOWN_CHARACTERS)
     if content.startswith(task) and not content[len(task) :].strip(_ENDS_A_SENTENCE):  # it was made from the content
         task, content = content, ""
