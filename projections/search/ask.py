@@ -23,7 +23,17 @@ from projections.search.match import Heard, Matches, Passages
 from projections.search.neighbours import neighbours
 from projections.search.placed import placed_by_scope
 from projections.search.policy import policy
-from projections.search.ranking import LENDING, Beside, Candidate, Ranked, cut, freshness, ordered, unfit
+from projections.search.ranking import (
+    LENDING,
+    Beside,
+    Candidate,
+    Ranked,
+    cut,
+    freshness,
+    ordered,
+    unfit,
+    with_a_sure_one,
+)
 from projections.search.remembered import RememberedItems, read_passages
 from projections.vectors.embedding.weights import HASHED_VECTOR_WEIGHT
 from projections.vectors.feed import VectorFeed
@@ -65,8 +75,9 @@ class Searcher:
         """Up to `top_k` active items that one of the scopes in `visible` may read, best first, each with its `match`.
 
         Left out are items scored below `min_score`, items with a negative quality, items that `only` excludes, items
-        that match less than `min_match`, and items that `readable` does not return; the latter before ranking, so that
-        they do not influence the relevance of others. Raises VectorProcessGone.
+        that match less than `min_match`, all of them where none comes to `sure`, and items that `readable` does not
+        return; the latter before ranking, so that they do not influence the relevance of others. Raises
+        VectorProcessGone.
         """
         self._searched = time.monotonic()
         now = await self._moment(asked)
@@ -97,11 +108,20 @@ class Searcher:
             named = {item_id for each in results for item_id in (each.item_id, each.beside) if item_id}
             read.update(await self._passages([by_id[item_id] for item_id in named - read.keys()], found.then))
 
+        def is_sure(each: Ranked) -> bool:
+            return not asked.sure or matches.of(each.item_id, each.beside) >= asked.sure
+
+        looked_at: Sequence[Ranked] = considered
         if asked.explain is not None:
             await read_of(considered)
         elif asked.min_match:
-            await enough_read(considered, why_not, read_of, asked.top_k)
-        ranked = cut(considered, why_not, top_k=asked.top_k, priority=priority)
+            looked_at = await enough_read(considered, why_not, read_of, asked.top_k, is_sure)
+        if asked.sure:
+            fit = (each for each in looked_at if why_not(each) is None)
+            looked_at = with_a_sure_one(fit, is_sure, asked.top_k)
+            if not looked_at:
+                why_not = _left_out_all(why_not)
+        ranked = cut(looked_at, why_not, top_k=asked.top_k, priority=priority)
         await read_of(ranked)
         shown = await self._shown([by_id[each.item_id] for each in ranked], found.then)
         ranked = [each for each in ranked if each.item_id in shown]
@@ -328,14 +348,25 @@ async def enough_read(
     why_not: Callable[[Ranked], LeftOut | None],
     read_of: Callable[[Sequence[Ranked]], Awaitable[None]],
     top_k: int,
-) -> None:
-    """Read the best, whose match says whether they may be results, until `top_k` of them may, or all are read."""
+    is_sure: Callable[[Ranked], bool] = lambda _: True,
+) -> Sequence[Ranked]:
+    """Read the best, whose match says whether they may be results, until `top_k` of them may and one of these is sure,
+    or all are read; returns those that were read."""
     fit = at = 0
-    while fit < top_k and at < len(considered):
-        part = considered[at : at + top_k - fit]
+    sure = False
+    while at < len(considered) and (fit < top_k or not sure):
+        part = considered[at : at + (top_k - fit if fit < top_k else top_k)]
         await read_of(part)
-        fit += sum(why_not(each) is None for each in part)
+        fitting = [each for each in part if why_not(each) is None]
+        fit += len(fitting)
+        sure = sure or any(map(is_sure, fitting))
         at += len(part)
+    return considered[:at]
+
+
+def _left_out_all(why_not: Callable[[Ranked], LeftOut | None]) -> Callable[[Ranked], LeftOut | None]:
+    """What says why a candidate is no result where none of them is sure."""
+    return lambda each: why_not(each) or "min_match"
 
 
 def _results(ranked: Sequence[Ranked], shown: Mapping[str, JsonObject], matches: Matches) -> list[JsonObject]:

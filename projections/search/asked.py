@@ -27,6 +27,7 @@ class Asked:
     time that the log kept for the position, and for the present now.
 
     With `since`, a log position, the RECENT best versions made after it are candidates too. `layers` reads these alone.
+    What matches less than `min_match` is left out, and all of it where nothing matches as much as `sure`.
     `explain` is called with why the results are what they are. Each path has `candidates` at least: where `readable`
     leaves many out, more are needed. `only` names columns of an item (owner, visibility); `versions` are the
     positions that made the only versions which may be found.
@@ -46,6 +47,7 @@ class Asked:
     only: Only | None = None
     versions: Sequence[int] | None = None
     min_match: float = 0.0
+    sure: float = 0.0
     since: int | None = None
     layers: Collection[RecallLayer] | None = None
     explain: Callable[[SearchExplained], None] | None = None

@@ -27,6 +27,10 @@ Ngrams (CC BY 3.0), and from those of jieba (Sun Junyi, MIT licence)."""
 LENT_MATCH = 0.9
 """Of the match of the item beside it (projections/search/neighbours.py): a neighbour is read together with that one."""
 
+BESIDE_SURE = 0.75
+"""Of the floor, what is enough for a result beside one that reaches it: where something is known, an answer in other
+words than the question is worth its line."""
+
 LEAST_ASKED = 35.0
 """Weight of a question among other sentences that says enough to be known by its words, as of some three that are
 rare: 怎么办 and "how do I fix it" weigh less, and 95 of 100 queries of bench/recall.py more."""

@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import islice
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, TypeVar
 
 from kledger.contract.recall import LeftOut
 from kledger.contract.scopes import PRIORITY, PUBLIC
@@ -21,6 +21,7 @@ from kledger.contract.words import EVERYTHING
 from projections.vectors.embedding.weights import HASHED_VECTOR_WEIGHT
 
 Fusion = Literal["scores", "rrf"]
+R = TypeVar("R")
 
 RECENCY_WEIGHT = 0.02  # of a freshness (0..1) relative to the best keyword score, which is 1
 HALF_LIFE_DAYS = 30.0  # a freshness is halved in so many days
@@ -172,6 +173,21 @@ def cut(
     """
     fit = (each for each in results if why_not(each) is None)
     return by_scope(list(islice(fit, top_k)), priority)
+
+
+def with_a_sure_one(results: Iterable[R], is_sure: Callable[[R], bool], most: int) -> list[R]:
+    """The `most` first results, of which one is sure: else the first one that is takes the last place. None without."""
+    best: list[R] = []
+    sure = False
+    for each in results:
+        if len(best) < most:
+            best.append(each)
+            sure = sure or is_sure(each)
+        elif sure:
+            return best
+        elif is_sure(each):
+            return [*best[:-1], each]
+    return best if sure else []
 
 
 def fuse(

@@ -117,6 +117,25 @@ def test_nothing_is_known_is_said_where_no_result_answers(ann: LedgerClient) -> 
     assert all(item["match"] < low["floor"] for item in low["results"])
 
 
+def test_beside_a_sure_answer_stands_what_nearly_reaches_the_floor_and_alone_it_answers_nothing(
+    ann: LedgerClient,
+) -> None:
+    asked = "Which glaze does the old kiln of the harbour workshop need for blue bowls with a narrow foot?"
+    ann.save_many([{"task": "", "content": f"Lamp {n} is green.", "types": ["tool"]} for n in range(14)])
+    weak = ann.remember("Bowls with a foot are fired on Friday.", "semantic")["id"]
+    alone = ann.recall(asked)
+    assert alone["nothing_known"]
+    assert alone["results"] == []
+    assert [item["id"] for item in ann.recall(asked, min_match=0.1)["results"]] == [weak]
+    sure = ann.remember("The old kiln of the harbour workshop needs an ash glaze for blue bowls.", "semantic")["id"]
+    both = ann.recall(asked)
+    assert not both["nothing_known"]
+    assert [item["id"] for item in both["results"]] == [sure, weak]
+    assert both["floor"] > both["results"][1]["match"] >= 0.75 * both["floor"]
+    assert [item["id"] for item in ann.recall(asked, min_match=both["floor"])["results"]] == [sure]
+    assert {item["id"] for item in ann.startup(asked)["results"]} == {sure, weak}
+
+
 def test_a_correction_comes_before_what_it_corrects_and_the_text_says_which_is_earlier(ann: LedgerClient) -> None:
     ann.remember("The deploy port of the shop is 8080.", "semantic")
     ann.remember("The deploy port of the shop is 9090 now, no longer 8080.", "semantic")

@@ -13,7 +13,7 @@ from kledger.contract.recall import LeftOut
 from projections.search import remembered
 from projections.search.ask import enough_read
 from projections.search.match import Matches, Passages, covered, passages, passages_of, weighed
-from projections.search.ranking import Candidate, Ranked, cut
+from projections.search.ranking import Candidate, Ranked, cut, with_a_sure_one
 from projections.search.remembered import READ_AT_ONCE, read_passages
 
 WORDS = ("lamp", "glaze", "kiln", "river", "stone", "bridge")
@@ -44,6 +44,36 @@ def test_what_is_cut_is_the_same_as_of_all_that_could_be_read_and_no_more_is_rea
     assert cut(considered, of_those_read, top_k=top_k) == cut(considered, why_not, top_k=top_k)
     wanted = [number for number, fit in enumerate(fits) if fit][:top_k]
     assert read == list(range(wanted[-1] + 1 if len(wanted) == top_k else len(fits)))
+
+
+@given(st.lists(st.sampled_from(["no", "weak", "sure"]), max_size=40), st.integers(1, 8))
+def test_one_of_what_is_told_is_sure_and_where_none_is_nothing_is_told(kinds: list[str], top_k: int) -> None:
+    considered = [result(number) for number in range(len(kinds))]
+    read: list[int] = []
+
+    async def read_of(results: Sequence[Ranked]) -> None:
+        read.extend(each.version_position for each in results)
+
+    def is_(each: Ranked, *wanted: str) -> bool:
+        assert each.version_position in read
+        return kinds[each.version_position] in wanted
+
+    def why_not(each: Ranked) -> LeftOut | None:
+        return None if is_(each, "weak", "sure") else "min_match"
+
+    looked_at = asyncio.run(enough_read(considered, why_not, read_of, top_k, lambda each: is_(each, "sure")))
+    fit = [each for each in looked_at if why_not(each) is None]
+    told = with_a_sure_one(fit, lambda each: is_(each, "sure"), top_k)
+    numbers = [each.version_position for each in told]
+    every = [number for number, kind in enumerate(kinds) if kind != "no"]
+    sure = [number for number in every if kinds[number] == "sure"]
+    if not sure:
+        assert numbers == []
+    elif sure[0] in every[:top_k]:
+        assert numbers == every[:top_k]
+    else:
+        assert numbers == [*every[: top_k - 1], sure[0]]
+    assert len(read) == len(set(read))
 
 
 @given(st.lists(st.lists(st.sampled_from(WORDS), min_size=1, max_size=6), min_size=1, max_size=8), st.data())

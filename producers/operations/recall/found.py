@@ -53,7 +53,7 @@ async def found_for(
             text,
             top_k=min(_MOST_POOL, max(_LEAST_POOL, POOL * asked.top_k)),
             min_score=asked.min_score,
-            min_match=floor if asked.min_match is None else asked.min_match,
+            min_match=asked.min_match,
             as_of=as_of,
             layers=None if asked.layers is None else frozenset(asked.layers),
             since=since,

@@ -32,6 +32,7 @@ from projections.search.prompt.memory_text import Told, is_of_another, is_person
 from projections.search.prompt.said_once import said_once
 from projections.search.prompt.stated import stated_at
 from projections.search.ranking import freshness as freshness_at
+from projections.search.ranking import with_a_sure_one
 from projections.search.rerank import ALSO, MAIN, factors
 from projections.similar.later_first import MOST as COMPARED
 from projections.similar.later_first import later_first
@@ -77,8 +78,13 @@ async def recall(
         ranked += session.working(least, _unit(found["results"], floor))
     ranked.sort(key=lambda item: -float(item["why"]["score"]))
     ranked = await _reranked(desk, asked.message, said_once(ranked), floor, freshness)
-    known = await _evidence(desk, ranked[: max(asked.top_k, COMPARED)], then)
-    results = later_first(ranked, {name: each.upheld for name, each in known.items()})[: asked.top_k]
+    looked_at = ranked[: max(asked.top_k, COMPARED)]
+    known = await _evidence(desk, looked_at, then)
+    ranked = later_first(ranked, {name: each.upheld for name, each in known.items()})
+    sure = floor if asked.min_match is None else 0.0
+    results = with_a_sure_one(ranked, lambda item: bool(item["match"] >= sure), asked.top_k)
+    if results and all(item["id"] != results[-1]["id"] for item in looked_at):  # the sure one, from further down
+        known |= await _evidence(desk, results[-1:], then)
     if as_of is None:
         results = await _with_surroundings(desk, caller, results)
     text, shown = _text(caller, results, known, language, now, asked.budget_tokens)

@@ -24,6 +24,7 @@ from producers.operations.recording import is_recorded
 from projections.search.asked import LEAST_CANDIDATES, Asked, Readable
 from projections.search.asking import shortened
 from projections.search.explained import chosen_of
+from projections.search.match import BESIDE_SURE
 from projections.views.knowledge import ask
 from projections.views.knowledge.listing import Wanted, wanted_among, wanted_versions
 
@@ -61,11 +62,11 @@ async def search(
     of this kind.
 
     `among` narrows it to items that a list with these filters has. Up to NAMED of them are all looked at; of more,
-    those among the best NARROWED candidates of each path. What matches less than `min_match` is left out (None: the
-    floor for as many items as the caller sees). With `route` (None: the node's default) a model picks first; the answer
-    says whether it did. With `explain` it says in `explained` why each result stands where it does. What was said later
-    about one thing stands before what was said earlier, unless one path alone is asked, or `as_ranked`. `position` is
-    the least position of all parts that answered: the answer reflects all events up to it.
+    those among the best NARROWED candidates of each path. What matches less than `min_match` is left out (None: what
+    answers nothing among as many items as the caller sees). With `route` (None: the node's default) a model picks
+    first; the answer says whether it did. With `explain` it says in `explained` why each result stands where it does.
+    What was said later about one thing stands before what was said earlier, unless one path alone is asked, or
+    `as_ranked`. `position` is the least position of all parts that answered: the answer reflects all events up to it.
 
     Raises InvalidPayload (empty query, as_of), ViewBehind. A search also works while the broker is unavailable.
     """
@@ -79,7 +80,7 @@ async def search(
     # Read before the queries: each part has at least this position, and the answer has the least of them.
     reached = desk.view.position if paths == "recency" else min(desk.view.position, desk.searcher.position)
     position = reached if then is None else min(reached, then)
-    least = await desk.searcher.floor(desk.org, caller.searched_scopes()) if min_match is None else min_match
+    floor = await desk.searcher.floor(desk.org, caller.searched_scopes()) if min_match is None else 0.0
     moment = await moment_of(desk, as_of, then)
     named: list[int] | None = None
     if among is not None:
@@ -90,7 +91,8 @@ async def search(
         query=query,
         visible=caller.searched_scopes(),
         min_score=min_score,
-        min_match=least,
+        min_match=BESIDE_SURE * floor if min_match is None else min_match,
+        sure=floor,
         layers=layers,
         since=since,
         types=types,
