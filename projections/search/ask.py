@@ -92,6 +92,7 @@ class Searcher:
             read,
             lambda item_id: scores.get(by_id[item_id].at, _NO_SCORES).vector,
             meaning=self._feed.vector_weight > HASHED_VECTOR_WEIGHT,
+            readers_of=lambda item_id: " ".join((by_id[item_id].standing.owner, *by_id[item_id].standing.scopes)),
         )
         why_not = _why_not(asked, by_id, matches)
         priority = await self._priorities(asked.org, asked.visible)

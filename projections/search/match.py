@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from projections.search.asking import among, faults_among, is_about_a_fault, what_is_asked
+from projections.search.whose import Named, named_by, share_of, whose
 from projections.vectors.question import Question, Searched
 from projections.vectors.tokens import MOST_CHARACTERS, documents_terms, fragments_by_word, query_terms
 
@@ -66,6 +67,20 @@ class Weighed:
     """The questions alone, of a message that says other things too: the better match of the two counts."""
     weight: float = 0.0
     """What all terms weigh together."""
+    whose: tuple[Named, ...] = ()
+    """Whom the query names as those whose something it asks for."""
+
+    def of(self, readers: str) -> Weighed:
+        """The query as it is matched with an item of this owner and these scopes: what Tom said, or what a project
+        knows of itself, needs no name."""
+        questions = None if self.questions is None else self.questions.of(readers)
+        named = () if self.whose and named_by(readers, self.whose) else self.whose
+        return replace(self, whose=named, questions=questions)
+
+    @property
+    def names_somebody(self) -> bool:
+        """Whether it, or its questions alone, name somebody."""
+        return bool(self.whose) or (self.questions is not None and self.questions.names_somebody)
 
 
 def weighed(query: str) -> Weighed:
@@ -91,11 +106,15 @@ class Heard:
         whole = _weighed(self._asked)
         if self._asked != self._query and not len(whole.terms):
             whole = _weighed(self._query)
+        whole = replace(whole, whose=whose(self._query, self._asked))
         if self._among is None:
             return whole
-        questions = _weighed(self._among.questions, LEAST_ASKED)
+        asked = self._among.questions
+        named = whose(self._query, asked)
+        questions = replace(_weighed(asked, LEAST_ASKED), whose=named)
         if self._faults:
-            questions = replace(questions, questions=_weighed(f"{self._among.questions}\n{self._faults}", LEAST_ASKED))
+            faults = replace(_weighed(f"{asked}\n{self._faults}", LEAST_ASKED), whose=named)
+            questions = replace(questions, questions=faults)
         return replace(whole, questions=questions)
 
     @cached_property
@@ -186,7 +205,10 @@ def _covered_by_each(query: Weighed, items: Sequence[Passages]) -> list[float]:
     if not len(query.terms) or not any(map(len, every)):
         return [0.0] * len(items)
     shares = iter(_shares(query, every).tolist())
-    return [max((next(shares) for _ in item), default=0.0) for item in items]
+    best = [max((next(shares) for _ in item), default=0.0) for item in items]
+    if not query.whose:
+        return best
+    return [share * share_of(query.whose, item) for share, item in zip(best, items, strict=True)]
 
 
 def joined(words: float, cosine: float | None, meaning: bool) -> float:
@@ -211,11 +233,13 @@ class Matches:
         cosine_of: Callable[[str], float | None],
         *,
         meaning: bool,
+        readers_of: Callable[[str], str] = lambda _: "",
     ) -> None:
         self._query = query
         self._read = read
         self._cosine_of = cosine_of
         self._meaning = meaning
+        self._readers_of = readers_of
         self._words: dict[str, float] = {}
 
     def of(self, item_id: str, beside: str | None) -> float:
@@ -226,8 +250,13 @@ class Matches:
     def _of_its_own(self, item_id: str) -> float:
         if item_id not in self._words:
             fresh = {each: read for each, read in self._read.items() if each not in self._words}
-            self._words |= zip(fresh, covered_by_each(self._query, list(fresh.values())), strict=True)
+            self._words |= self._by_words(fresh)
         return joined(self._words[item_id], self._cosine_of(item_id), self._meaning)
+
+    def _by_words(self, fresh: Mapping[str, Passages]) -> dict[str, float]:
+        if not self._query.names_somebody:
+            return dict(zip(fresh, covered_by_each(self._query, list(fresh.values())), strict=True))
+        return {each: covered(self._query.of(self._readers_of(each)), read) for each, read in fresh.items()}
 
 
 def _shares(query: Weighed, passages: Sequence[NDArray[np.uint32]]) -> NDArray[np.float64]:

@@ -8,13 +8,13 @@ from types import ModuleType
 import pytest
 
 from kledger.contract import recall
-from projections.search import asked_differently, match, model_rerank, ranking, rerank
+from projections.search import asked_differently, match, model_rerank, ranking, rerank, whose
 from projections.search import policy as named
 from projections.vectors import tokens
 from projections.vectors.embedding import weights
 from projections.vectors.store.directories import FORMAT
 
-MODULES = (match, ranking, rerank, model_rerank, asked_differently, weights, recall)
+MODULES = (match, whose, ranking, rerank, model_rerank, asked_differently, weights, recall)
 NO_SETTING_OF_RANKING = {"MOST_RECALLED", "MOST_RECALLS_LISTED", "MOST_CHARACTERS"}
 """Bounds of what may be asked for, and of what is read."""
 
