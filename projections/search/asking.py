@@ -8,6 +8,7 @@ message: 请求 has no 请问 in it, 告诉我的人 is somebody, and "hello wor
 from __future__ import annotations
 
 import re
+from itertools import chain, islice
 from typing import NamedTuple
 
 from projections.vectors.tokens import CJK, normalise
@@ -107,6 +108,10 @@ _LONGEST = 400
 """Characters of a sentence that is looked at there: a longer one is a part of what was pasted."""
 _MOST_LOOKED_AT = 500
 """Sentences that are looked at there."""
+_MARKED = tuple(re.compile(rf"{mark}(?=[\s\"'`)\]\u201d\u300d]|\Z)") for mark in (r"\?", "\uff1f"))
+_MOST_MARKS = 500
+"""Sentences with a question mark that are looked at between the ends, of each kind."""
+_SENTENCE_ENDS = "\n.!?;\u3002\uff01\uff1f\uff1b"
 _READ = 200
 """Characters at an end of a message in which such phrases are looked for; a long run of marks would take its square."""
 
@@ -170,13 +175,17 @@ def is_about_a_fault(question: str) -> bool:
 
 def shortened(message: str, most: int) -> str:
     """A message of `most` characters at most: the sentences that ask and the lines that tell of a fault near its ends,
-    then its beginning and its end, each in its place. A shorter message is itself."""
+    sentences between with a question mark, then its beginning and its end, each in its place. A shorter message is
+    itself."""
     if len(message) <= most:
         return message
     message = message.strip()
     read = [(span, normalise(message[span[0] : span[1]])) for span in _near_the_ends(message)]
     asking = [span for span, plain in read if _asks(plain) and _asks_surely(plain)]
     faults = [span for span, plain in read if _FAULT.search(plain)]
+    asking += [span for span in _asked_between(message) if _asks_surely(normalise(message[span[0] : span[1]]))]
+    once = {message[at:end].strip(): (at, end) for at, end in reversed(asking)}  # the first of equal ones, in order
+    asking = [span for span in asking if once[message[span[0] : span[1]].strip()] == span]
     kept = [*_within(asking, most // 4), *_within(sorted(faults, reverse=True), most // 4)]
     left = most - sum(end - at + 1 for at, end in set(kept)) - 2
     kept += [(0, left // 2), (len(message) - left // 2, len(message))]
@@ -195,6 +204,25 @@ def _near_the_ends(message: str) -> list[tuple[int, int]]:
         spans.append((at, end))
     spans = [(at, end) for at, end in spans if 0 < end - at <= _LONGEST and re.search(r"\w", message[at:end])]
     return sorted(spans, key=lambda span: min(span[0], len(message) - span[1]))[:_MOST_LOOKED_AT]
+
+
+def _asked_between(message: str) -> list[tuple[int, int]]:
+    """Where the sentences with a question mark behind them begin and end that are not near the ends of a message: those
+    that look like a person's first, then those nearer to an end."""
+    spans = []
+    for mark in chain.from_iterable(
+        islice(each.finditer(message, _AT_AN_END, len(message) - _AT_AN_END), _MOST_MARKS) for each in _MARKED
+    ):
+        at = mark.start()
+        begin = max(message.rfind(end, at - _LONGEST, at) for end in _SENTENCE_ENDS) + 1
+        if begin and re.search(r"\w", message[begin:at]):
+            spans.append((begin, mark.end()))
+
+    def placed(span: tuple[int, int]) -> tuple[bool, int]:
+        pasted = _PASTED.search(message, *span) is not None
+        return pasted, min(span[0], len(message) - span[1])
+
+    return sorted(spans, key=placed)
 
 
 def _within(spans: list[tuple[int, int]], most: int) -> list[tuple[int, int]]:

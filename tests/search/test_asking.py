@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
-from kledger.contract.recall import MOST_FLOOR
+from kledger.contract.recall import MOST_FLOOR, floor_of
 from projections.search.asking import Among, among, shortened, what_is_asked
 from projections.search.match import Heard, covered, passages, weighed
 from projections.vectors.question import Question, embedded_of, terms_of
@@ -287,7 +289,32 @@ def test_a_log_alone_makes_nothing_known_that_it_does_not_name() -> None:
     assert covered(weighed(shortened(LOG, 4_000)), PORT) < MOST_FLOOR
 
 
-@pytest.mark.parametrize("run", ["a", "? ", "x? ", "error\n", "错误", "\n", " ", "2026-11-28 ", "[(", "é"])
+@pytest.mark.parametrize(
+    ("question", "pasted"),
+    [
+        ("Which port does the staging database listen on?", LOG),
+        ('So, which port does the staging database listen on?" he asked.', LOG),
+        ("why does the staging database not listen on its port 5432?", "GET /orders?page=2&sort=asc 200\n"),
+        ("It is new. Which port does the staging database listen on?", f"Was it so? It was. {'They went on. ' * 40}"),
+        ("预发数据库监听哪个端口？", LOG),
+        ("预发数据库监听哪个端口？", f"他来了吗？没有来。{'他们继续走。' * 60}"),
+    ],
+)
+def test_a_question_in_the_middle_of_a_very_long_message_is_searched_for(question: str, pasted: str) -> None:
+    half = f"{pasted}\n" * (50_000 // len(pasted))
+    text = shortened(f"{half}{question}\n{half}", 4_000)
+    (asked,) = re.findall(r"[^.]*[?？]", question)
+    assert asked.strip() in text
+    assert len(text) <= 4_000
+    answer = passages(
+        "", "The staging database listens on the port 5432." if asked.isascii() else "预发数据库监听端口5432。"
+    )
+    assert covered(weighed(text), answer) >= floor_of(100)
+
+
+@pytest.mark.parametrize(
+    "run", ["a", "? ", "x? ", "？", "x？\n", "error\n", "错误", "\n", " ", "2026-11-28 ", "[(", "é"]
+)
 def test_a_message_of_a_megabyte_is_shortened_by_its_ends_alone(run: str) -> None:
     message = run * (1_000_000 // len(run))
     assert len(shortened(message, 4_000)) <= 4_000
