@@ -1,6 +1,7 @@
 """Stems of English words, by Snowball's library in C. It is loaded with the first word.
 
-Snowball knows endings alone: for a form that has none, as `bought`, there is a table.
+Snowball knows endings alone: for a form that has none, as `bought`, there is a table; and one for words that are
+spelled in two ways, as `colour` is.
 """
 
 from __future__ import annotations
@@ -24,8 +25,42 @@ wear wore worn, weep wept, win won, withdraw withdrew withdrawn, write wrote wri
 child children, foot feet, goose geese, knife knives, man men, mouse mice, shelf shelves, thief thieves, tooth teeth,
 wife wives, wolf wolves, woman women
 """
-BASES = {form: base for line in _IRREGULAR.split(",") for base, *forms in [line.split()] for form in forms}
-"""The base of each irregular form."""
+# Of two spellings, the British one with s and the American one with z; without words that are only spelled with s.
+_IZED = """
+apolog author categor central character container critic custom digital emphas equal final general global
+initial item legal local maxim memor minim mobil modern normal optim organ parallel parametr personal priorit
+random real recogn sanit serial special stabil standard subsid summar symbol synchron token util virtual
+visual
+"""
+_SPELLED = """
+analyze analyse, analyzed analysed, analyzing analysing, color colour, favor favour, favorite favourite,
+behavior behaviour, neighbor neighbour, neighborhood neighbourhood, labor labour, honor honour, humor humour,
+flavor flavour, harbor harbour, rumor rumour, vapor vapour, armor armour, odor odour, endeavor endeavour,
+center centre, theater theatre, meter metre, kilometer kilometre, centimeter centimetre, millimeter millimetre,
+liter litre, milliliter millilitre, fiber fibre, caliber calibre, gray grey, license licence, defense defence,
+offense offence, program programme, catalog catalogue, dialog dialogue, jewelry jewellery, aluminum aluminium,
+mom mum, pajamas pyjamas, plow plough, skeptical sceptical, cozy cosy, airplane aeroplane, mold mould,
+donut doughnut, practice practise, artifact artefact, enroll enrol, fulfill fulfil, installment instalment,
+skillful skilful, aging ageing, judgment judgement, acknowledgment acknowledgement, yogurt yoghurt, tire tyre,
+cancel cancelled cancelling canceled canceling, travel travelled travelling traveller traveled traveling traveler,
+label labelled labelling labeled labeling, model modelled modelling modeled modeling, fuel fuelled fueled,
+signal signalled signaled, channel channelled channeled, level levelled leveled
+"""
+_ENDS_OF_IZED = ("e", "es", "ed", "ing", "er", "ers", "ation", "ations")
+
+
+def _with_plurals(base: str, forms: list[str]) -> list[tuple[str, str]]:
+    return [*((form, base) for form in forms), *((f"{form}s", f"{base}s") for form in forms)]
+
+
+BASES = {
+    **{f"{word}is{end}": f"{word}iz{end}" for word in _IZED.split() for end in _ENDS_OF_IZED},
+    **dict(
+        pair for line in _SPELLED.split(",") for base, *forms in [line.split()] for pair in _with_plurals(base, forms)
+    ),
+    **{form: base for line in _IRREGULAR.split(",") for base, *forms in [line.split()] for form in forms},
+}
+"""The base of each irregular form, and the American spelling of words that have two."""
 
 _own = threading.local()  # a stemmer serves one thread at a time, as its library says
 

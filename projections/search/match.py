@@ -106,11 +106,12 @@ class Heard:
         whole = _weighed(self._asked)
         if self._asked != self._query and not len(whole.terms):
             whole = _weighed(self._query)
-        whole = replace(whole, whose=whose(self._query, self._asked))
+        if named := whose(self._query, self._asked):
+            whole = replace(whole, whose=named)
         if self._among is None:
             return whole
         asked = self._among.questions
-        named = whose(self._query, asked)
+        named = whose(self._query, asked) if whole.whose else ()
         questions = replace(_weighed(asked, LEAST_ASKED), whose=named)
         if self._faults:
             faults = replace(_weighed(f"{asked}\n{self._faults}", LEAST_ASKED), whose=named)

@@ -53,6 +53,7 @@ _CHINESE_OWNER = re.compile(
     rf"|([小老阿](?![区时说学孩心吃米程是师板家年店狗猫里人])[\u4e00-\u9fff])(?=的))(?!的?(?:{_ANY_KIN}|{_CHINESE_RELATED}))"
 )
 _WORD = re.compile(r"[^\W_]+")
+_MAY_NAME = re.compile(f"[小老阿媽爺孫姪兒{''.join(sorted({name[0] for name in _SAME_KIN}))}]")
 _SENTENCE = re.compile(r"[。.!?;\n，,]\s*")
 _MARKS = re.compile("['\u2019\u02bc]")
 _ANYBODY = ("he", "she", "him", "his", "her", "user", "用户", "他", "她")
@@ -71,7 +72,7 @@ class Named(NamedTuple):
 def whose(message: str, asked: str) -> tuple[Named, ...]:
     """Those whose something is asked for in `asked`, which is the message or its questions as they are matched."""
     names = {name.lower() for name in _OWNER.findall(message)} - _NOBODY if _MARKS.search(message) else set()
-    if not names and asked.isascii():
+    if not names and (asked.isascii() or not _MAY_NAME.search(asked)):
         return ()
     plain = normalise(asked)
     words = set(_WORD.findall(plain)) if names else set()

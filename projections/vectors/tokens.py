@@ -39,10 +39,18 @@ _STOPS = ".:;!?\n\u3002"
 _LETTERS = rf"[^\W\d_{CJK}]+"
 _NUMBER = r"\d{1,3}(?:,\d{3})+(?!\d)"  # 58,400
 # e-mail; Chinese characters beside it are words of their own
-_COMPOUND = rf"(?<![^\W{CJK}])(?<!-){_LETTERS}-{_LETTERS}(?![^\W{CJK}]|-)"
+# and RO-75G, E-4021: letters, a hyphen, digits and perhaps letters
+_COMPOUND = rf"(?<![^\W{CJK}])(?<!-){_LETTERS}-(?:{_LETTERS}|\d+(?:{_LETTERS})?)(?![^\W{CJK}]|-)"
 _PIECE = re.compile(rf"[{CJK}]+|{_NUMBER}|{_COMPOUND}|[^\W_{CJK}]+|[{_STOPS}]")
 _MEASURE = re.compile(rf"(\d+)({_LETTERS})")  # 16GB
-_MODEL = re.compile(rf"({_LETTERS}(?<=..))(\d+)")  # RTX4090; of one letter, as v2, the letter says nothing
+_MODEL = re.compile(rf"({_LETTERS}(?<=..))(\d+)({_LETTERS})?")  # RTX4090; of one letter, as v2, the letter says nothing
+_CODE = re.compile(r"[a-z](\d{3,})")  # E4021, of which 4021 says enough
+# getUserInfo, NullPointerException; not GitHub and iPhone, which are one word
+_IDENTIFIER = re.compile(
+    r"(?<![A-Za-z0-9])(?:[a-z]{2,}(?:[A-Z][a-z0-9]+)+|(?:[A-Z][a-z0-9]+){3,})(?:[A-Z]+\d*)?(?![A-Za-z0-9])"
+)
+_HUMPED = re.compile("[a-z0-9][A-Z][a-z0-9]")
+_HUMP = re.compile(r"[A-Z]?[a-z0-9]+|[A-Z]+")
 _ORDINALS = frozenset(("st", "nd", "rd", "th"))
 _IS_CJK = re.compile(f"[{CJK}]").match
 _FIRST_CJK = CJK[0]
@@ -276,6 +284,10 @@ def _terms(text: str, *, of_stop_words: bool = True, of_document: bool = False) 
                 pairs.append((before * _FIRST_OF_PAIR + stem * _SECOND_OF_PAIR) & 0xFFFFFFFF)
             before = stem
         (stems if of_document else pairs).extend(word.whole)
+    text = text[:MOST_CHARACTERS]
+    for identifier in _IDENTIFIER.findall(text) if _HUMPED.search(text) else ():
+        parts = [stem for hump in _HUMP.findall(identifier) for stem in _word(hump.lower()).stems]
+        (stems if of_document else pairs).extend(parts)
     return _Terms(stems, pairs, fragments, cjk_pairs, characters)
 
 
@@ -304,8 +316,12 @@ def _of_plain(word: str) -> _Word:
         number, unit = measure.groups()
         return _Word((_stem(number),) if unit in _ORDINALS else (_stem(number), _stem(unit)), fragments)
     if model := _MODEL.fullmatch(word):
-        parts = [part for part in model.groups() if part not in STOP_WORDS]
+        parts = [part for part in model.groups() if part and part not in STOP_WORDS]
         return _Word((_stem(word),), fragments, tuple(map(_stem, parts)))
+    if code := _CODE.fullmatch(word):
+        return _Word((_stem(word),), fragments, (_stem(code[1]),))
+    if word.isdecimal():  # 09:15 is 9:15
+        return _Word((_stem(word.lstrip("0") or "0"),), fragments)
     return _Word(() if word in STOP_WORDS else (_stem(word),), fragments)
 
 

@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from projections.english import BASES
 from projections.similar.tombstones import Words
 from projections.vectors import tokens
 from projections.vectors.simplified import simplified
@@ -120,6 +121,71 @@ def test_a_name_that_ends_in_a_number_is_one_word_and_found_by_its_parts(joined:
     assert len(terms(joined)) == 1
     assert terms(joined) | terms(apart) <= set(document_terms("", f"The {joined} is new").indices.tolist())
     assert terms(apart) < terms(joined, words_only=False)
+
+
+@pytest.mark.parametrize(
+    ("written", "asked"),
+    [
+        *(("E-4021", "E4021"), ("E-4021", "4021"), ("E4021", "4021"), ("RO-75G", "RO75G"), ("RO75G", "ro 75 g")),
+        *(("UTF-8", "utf8"), ("COVID-19", "covid19"), ("09:15", "9:15"), ("2026-05-02", "2026-5-2"), ("000", "0")),
+    ],
+)
+@pytest.mark.parametrize("around", ["It shows {} again", "型号{}的滤芯"])
+def test_a_code_and_a_time_are_found_however_they_are_written(written: str, asked: str, around: str) -> None:
+    found = set(document_terms("", around.format(written)).indices.tolist())
+    assert terms(asked) <= found
+    assert terms(written) <= found
+
+
+@pytest.mark.parametrize(("written", "asked"), [("E4021", "E-4021"), ("RO75G", "RO-75G"), ("utf8", "UTF-8")])
+def test_a_code_in_one_word_is_evidence_of_one_with_a_hyphen(written: str, asked: str) -> None:
+    assert terms(written) < terms(asked, words_only=False)
+
+
+@pytest.mark.parametrize(
+    ("identifier", "parts"),
+    [
+        ("getUserInfoById", "user info id"),
+        ("parseDuration", "parse duration"),
+        ("NullPointerException", "null pointer exception"),
+        ("orderTimeoutMS2", "order timeout"),
+        ("useInvoiceTotals()", "invoice totals"),
+    ],
+)
+@pytest.mark.parametrize("around", ["Call {} twice", "接口{}会查缓存"])
+def test_an_identifier_is_one_word_and_found_by_its_parts(identifier: str, parts: str, around: str) -> None:
+    found = set(document_terms("", around.format(identifier)).indices.tolist())
+    assert terms(identifier) | terms(parts) <= found
+    assert len(terms(identifier)) == 1
+    assert terms(parts) < terms(identifier, words_only=False)
+
+
+@pytest.mark.parametrize("name", ["GitHub", "iPhone", "JavaScript", "PostgreSQL", "GPU", "McDonald", "eBay"])
+def test_a_name_with_capitals_in_it_is_one_word(name: str) -> None:
+    assert document_terms("", name).indices.tolist() == document_terms("", name.lower()).indices.tolist()
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        *(
+            ("colours", "colors"),
+            ("favourite", "favorite"),
+            ("organised", "organizes"),
+            ("organisation", "organization"),
+        ),
+        *(("centre", "center"), ("cancelled", "cancel"), ("travelling", "traveled"), ("licences", "license")),
+        *(("litres", "liter"), ("grey", "gray"), ("analysed", "analyzed"), ("synchronising", "synchronize")),
+        ("organisation", "organization"),
+    ],
+)
+def test_a_word_of_two_spellings_is_one(one: str, other: str) -> None:
+    assert terms(one) == terms(other)
+
+
+@pytest.mark.parametrize("word", ["rise", "promise", "exercise", "advise", "four", "hour", "tour", "true", "ogre"])
+def test_a_word_that_only_looks_like_one_of_two_spellings_stays(word: str) -> None:
+    assert word not in BASES
 
 
 @pytest.mark.parametrize("text", ["v2", "x86", "a3f9c2", "k8s"])

@@ -18,7 +18,7 @@ from pathlib import Path
 from ledger.runtime.synced import sync
 from projections.vectors.errors import VectorStoreFailed
 
-FORMAT = 11
+FORMAT = 12
 """Format of the points; another number is another folder, which is fed from the start.
 
 1: the engine weights terms by their frequency among all documents. 2: integer weights, and the frequencies among what
@@ -26,7 +26,8 @@ the caller sees. 3: with the visibility label as a filter. 4: with items whose t
 5: in Edge a dense vector has a byte for each dimension. 6: and half a byte beside it. 7: without what an apostrophe
 shortens. 8: without accents, separators of numbers and irregular forms; a unit and a compound are words of their own.
 9: with the parts of names such as RTX4090. 10: traditional Chinese in its simplified form.
-11: compounds such as e-mail where Chinese touches them.
+11: compounds such as e-mail where Chinese touches them. 12: codes such as E-4021, parts of identifiers, one spelling
+of colour, and 9:15 as 09:15.
 """
 
 
