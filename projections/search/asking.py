@@ -86,6 +86,11 @@ _QUESTION = re.compile(
     r"|^\W*(?:what|who|whom|whose|when|where|why|how|which|do|does|did|is|are|was|were|can|could|should|will|would|has"
     r"|have)(?![0-9a-z_])"
 )
+_ASKING = re.compile(
+    r"[是在有要用叫到去]?(?:什么(?:时候|地方|名字|样)?|哪[里儿些个位种]?|几(?!乎)|多少|多[久大长远高重深宽快贵]"
+    r"|怎么[办样做]?|怎样|如何|为何|谁)"
+    r"|是不是|有没有|能不能|会不会|要不要|可不可以|能否|是否|可否|[吗嘛呢](?=\W*$)"
+)
 _FAULT = re.compile(
     r"(?<![a-z])(?:error|[a-z0-9_]*exception|[a-z0-9_]+error|fail(?:s|ed|ure)?|fatal|panic|refused|denied|killed"
     r"|timed out|timeout|traceback"
@@ -98,7 +103,7 @@ _PASTED = re.compile(r"[\[\]{}<>=|\\/]|\d{3}")
 """What a line of a log or of code has, and a sentence of a person seldom."""
 PHRASES = (
     *(_BEFORE.pattern, _AFTER.pattern, _ASKS.pattern, _SENTENCE.pattern, _QUESTION.pattern),
-    *(_ENDS.pattern, _FAULT.pattern, _MOMENT.pattern, _PASTED.pattern),
+    *(_ENDS.pattern, _FAULT.pattern, _MOMENT.pattern, _PASTED.pattern, _ASKING.pattern),
 )
 _LONG, _MANY = 1_000, 8
 """Characters and sentences beyond which a message without a question may have been pasted."""
@@ -124,6 +129,16 @@ def what_is_asked(message: str) -> str:
     if before:
         asked = _without(_ASKS, asked[before:])
     return message if asked == whole else asked
+
+
+def without_words_that_ask(asked: str) -> str | None:
+    """What is asked with a stop in the place of each Chinese word that asks, such as 什么时候, which is no word of an
+    answer and makes pairs with the characters beside it; None where there is none."""
+    if asked.isascii():
+        return None
+    plain = normalise(asked)
+    bare = _ASKING.sub("\u3002", plain)
+    return None if bare == plain else bare
 
 
 class Among(NamedTuple):

@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from projections.search.asking import among, faults_among, is_about_a_fault, what_is_asked
+from projections.search.asking import among, faults_among, is_about_a_fault, what_is_asked, without_words_that_ask
 from projections.search.whose import Named, named_by, share_of, whose
 from projections.vectors.question import Question, Searched
 from projections.vectors.tokens import MOST_CHARACTERS, documents_terms, fragments_by_word, query_terms
@@ -31,6 +31,9 @@ LENT_MATCH = 0.9
 BESIDE_SURE = 0.75
 """Of the floor, what is enough for a result beside one that reaches it: where something is known, an answer in other
 words than the question is worth its line."""
+
+ASKING_SHARE = 0.5
+"""Of its weight, that of a Chinese word that asks and of the pairs it makes: 候交 of 什么时候交 is in no answer."""
 
 LEAST_ASKED = 35.0
 """Weight of a question among other sentences that says enough to be known by its words, as of some three that are
@@ -144,7 +147,13 @@ class Heard:
 def _weighed(asked: str, least: float = 0.0) -> Weighed:
     """The terms of a text; where they weigh less than `least`, their shares are of that."""
     terms = query_terms(asked, of_stop_words=False)
-    weights = terms.values * _rarity(terms.indices)
+    values = terms.values
+    if (bare := without_words_that_ask(asked)) is not None:
+        said = query_terms(bare, of_stop_words=False)
+        of = dict(zip(said.indices.tolist(), said.values.tolist(), strict=True))
+        full = np.array([of.get(term, 0.0) for term in terms.indices.tolist()], np.float32)
+        values = full + ASKING_SHARE * (values - full)
+    weights = values * _rarity(terms.indices)
     total = max(least, float(weights.sum()))
     places = {term: place for place, term in enumerate(terms.indices.tolist())}
     words: list[list[int]] = []

@@ -40,7 +40,7 @@ def policy(model: str) -> str:
         "lent": [ranking.LENDING, ranking.LENT, ranking.LENT_BACK, match.LENT_MATCH],
         "match": [
             *(FLOOR_OF_ONE, FLOOR_A_TENFOLD, MOST_FLOOR),
-            *(match.PASSAGE, match.LEAST_SHARE, match.UNRELATED, match.BESIDE_SURE),
+            *(match.PASSAGE, match.LEAST_SHARE, match.UNRELATED, match.BESIDE_SURE, match.ASKING_SHARE),
             *(match.FEWEST_FRAGMENTS, match.LONE_FRAGMENT, match.LEAST_ASKED, match.MOST_BESIDE, asking.MOST_FAULTS),
         ],
         "whose": [whose.ANOTHERS, *whose.PATTERNS],

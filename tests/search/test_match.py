@@ -146,6 +146,25 @@ def test_the_floor_rises_with_what_the_caller_sees_and_no_further_than_the_most(
     assert floors[-1] == floors[-2] == MOST_FLOOR
 
 
+@pytest.mark.parametrize(
+    ("question", "content"),
+    [
+        ("发票什么时候交", "报销单每月5号前交给财务小周，超过一个月的发票不能报。"),
+        ("發票什麼時候交", "报销单每月5号前交给财务小周，超过一个月的发票不能报。"),
+        ("餐补多少钱一天", "餐补每天30元，加班到晚上九点以后可以打车报销。"),
+        ("陈工在哪个组", "陈工去年从测试组调到了架构组。"),
+        ("妈妈能不能吃虾吗", "妈妈对虾过敏，不能吃。"),
+    ],
+)
+def test_a_chinese_word_that_asks_and_its_pairs_take_little_from_an_answer(question: str, content: str) -> None:
+    assert covered(weighed(question), passages("", content)) > MOST_FLOOR
+
+
+@pytest.mark.parametrize("text", ["几乎没有库存", "怎么办", "如何部署：运行 make deploy", "有没有吗"])
+def test_a_text_with_words_that_ask_matches_itself_wholly(text: str) -> None:
+    assert covered(weighed(text), passages("", text)) == pytest.approx(1.0)
+
+
 @pytest.mark.parametrize("question", ["我家猫几岁了", "我家貓幾歲了", "你家猫几岁了？"])
 def test_whose_home_it_is_says_less_than_what_is_asked_about(question: str) -> None:
     asked = weighed(question)
