@@ -67,3 +67,15 @@ def test_a_focus_puts_what_was_said_later_first(told: tuple[Any, str, str, str])
     ann, old, new, asked = told
     goal = ann.focus(f"goal-{uuid4().hex[:8]}", asked)
     in_order(goal["metadata"]["items"], old, new)
+
+
+def test_what_was_upheld_since_is_no_earlier_statement_and_what_harmed_still_is(
+    told: tuple[Any, str, str, str],
+) -> None:
+    ann, old, new, asked = told
+    ann.rate(old, "harmful", reason="it was closed")
+    for results in (ann.search(asked)["results"], ann.startup(asked)["results"], ann.recall(asked)["results"]):
+        in_order(results, old, new)
+    ann.confirm(old)
+    for answer in (ann.search(asked), ann.startup(asked), ann.recall(asked)):
+        assert not any("later" in item for item in answer["results"])
