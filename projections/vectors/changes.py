@@ -6,6 +6,7 @@ own query filters by access.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -57,6 +58,21 @@ def changes_after(
         upto, size = row[0], size + len(row[5]) + len(row[6])
     upto = upto if len(changes) >= most else folded
     return _as_of(changes, upto), upto
+
+
+def in_requests(stores: Sequence[Store]) -> Iterator[list[Store]]:
+    """These in their order, in lists that each fit one request."""
+    part: list[Store] = []
+    size = 0
+    for store in stores:
+        own = len(store.task) + len(store.content)
+        if part and size + own > MOST_CHARACTERS:
+            yield part
+            part, size = [], 0
+        part.append(store)
+        size += own
+    if part:
+        yield part
 
 
 def _as_of(changes: list[Store | Close], upto: int) -> list[Store | Close]:

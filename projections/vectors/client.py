@@ -19,6 +19,7 @@ import structlog
 from kledger.contract import errors
 from kledger.contract.errors import LedgerError, ServiceFailed
 from ledger.runtime.private import child_environment
+from projections.vectors.changes import in_requests
 from projections.vectors.errors import EmbeddingFailed, VectorProcessGone, VectorsDamaged, VectorStoreFailed
 from projections.vectors.question import Searched
 from projections.vectors.store.port import Awaiting, Found, SearchOptions
@@ -158,8 +159,11 @@ class VectorClient:
 
     async def examine(self, stores: Sequence[Store], *, searched: int) -> list[str]:
         """Differences between the store and these versions, described; `searched` of them are also searched for."""
-        frames = [change_frame(change) for change in stores]
-        differences: list[str] = await self._ask("examine", changes=frames, searched=searched)
+        differences: list[str] = []
+        for part in in_requests(stores):
+            frames = [change_frame(change) for change in part]
+            differences += await self._ask("examine", changes=frames, searched=searched)
+            searched = max(0, searched - len(part))
         return differences
 
     async def awaiting(self, most: int) -> list[Awaiting]:
