@@ -20,10 +20,10 @@ class Asked(VectorClient):
     def __init__(self) -> None:
         self.requests: list[tuple[int, int]] = []
 
-    async def _ask(self, _op: str, **given: Any) -> Any:
-        changes: Sequence[Any] = given["changes"]
-        assert len(pack({"op": "examine", **given})) <= MAX_FRAME_BYTES
-        self.requests.append((len(changes), given["searched"]))
+    async def _ask(self, verb: str, **arguments: Any) -> Any:
+        changes: Sequence[Any] = arguments["changes"]
+        assert len(pack({"verb": verb, **arguments})) <= MAX_FRAME_BYTES
+        self.requests.append((len(changes), arguments["searched"]))
         return [changes[0]["item_id"]]
 
 
