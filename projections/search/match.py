@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from projections.search.asking import among, faults_among, is_about_a_fault, what_is_asked, without_words_that_ask
-from projections.search.whose import Named, named_by, share_of, whose
+from projections.search.whose import Named, marked, named_by, share_of, whose
 from projections.vectors.question import Question, Searched
 from projections.vectors.tokens import MOST_CHARACTERS, documents_terms, fragments_by_word, query_terms
 
@@ -185,7 +185,7 @@ def passages_of(items: Iterable[tuple[str, str]]) -> list[Passages]:
     """The terms of each passage of several items, given as task and content, in half of the time."""
     texts = [_passages(*item) for item in items]
     terms = iter(documents_terms([text for each in texts for text in each]))
-    return [tuple(next(terms).indices for _ in each) for each in texts]
+    return [tuple(marked(text, next(terms).indices) for text in each) for each in texts]
 
 
 def _passages(task: str, content: str) -> list[str]:

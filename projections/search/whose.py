@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 from projections.vectors.tokens import fragments_by_word, normalise, query_terms, word_terms
 
 ANOTHERS = 0.05
-"""Of its match, that of an item which names neither whom the question names nor anybody as *she* or 用户: a true
-answer seldom leaves out both."""
+"""Of its match, that of an item which names neither whom the question names nor anybody as *she*, 用户 or *I*: a true
+answer seldom leaves out all of these."""
 _FEWEST_FRAGMENTS = 2
 """Fragments of a name that say that it is there with a slip."""
 _RELATED = (
@@ -57,7 +57,13 @@ _MAY_NAME = re.compile(f"[小老阿媽爺孫姪兒{''.join(sorted({name[0] for n
 _SENTENCE = re.compile(r"[。.!?;\n，,]\s*")
 _MARKS = re.compile("['\u2019\u02bc]")
 _ANYBODY = ("he", "she", "him", "his", "her", "user", "用户", "他", "她")
-PATTERNS = (_OWNER.pattern, _CHINESE_OWNER.pattern, _NO_NAMES, " ".join(_KIN), " ".join(_ANYBODY))
+_FIRST_PERSON = re.compile(r"\b(?:I|[Mm]e|[Mm]y|[Mm]ine|[Ww]e|[Uu]s|[Oo]urs?)\b|[我俺咱]")
+_ITSELF = 0
+"""Among the terms of a passage: it says *I* or 我, and so may be what the named one said. No term is 0."""
+PATTERNS = (
+    *(_OWNER.pattern, _CHINESE_OWNER.pattern, _NO_NAMES, " ".join(_KIN), " ".join(_ANYBODY)),
+    _FIRST_PERSON.pattern,
+)
 
 
 class Named(NamedTuple):
@@ -88,7 +94,7 @@ def named_by(readers: str, named: Sequence[Named]) -> bool:
 
 def share_of(named: Sequence[Named], passages: Sequence[NDArray[np.uint32]]) -> float:
     """What an item of these passages has of its match: all where it names each of them, or may speak of them as *she*
-    or 用户."""
+    or 用户, or as *I*."""
     about = any(_has(_anybody(), each).any() for each in passages) or all(
         any(_has(one.alone, each).any() or _has(one.parts, each).sum() >= _FEWEST_FRAGMENTS for each in passages)
         for one in named
@@ -96,9 +102,14 @@ def share_of(named: Sequence[Named], passages: Sequence[NDArray[np.uint32]]) -> 
     return 1.0 if about else ANOTHERS
 
 
+def marked(text: str, terms: NDArray[np.uint32]) -> NDArray[np.uint32]:
+    """The terms of a passage, in order, with _ITSELF where it speaks in the first person."""
+    return terms if _FIRST_PERSON.search(text) is None else np.concatenate((np.array([_ITSELF], np.uint32), terms))
+
+
 def _english(name: str) -> Named:
     parts = [fragment for word in fragments_by_word(name) for fragment in word]
-    return Named(name, np.array(word_terms(name), np.uint32), np.array(parts, np.uint32))
+    return Named(name, np.array([_ITSELF, *word_terms(name)], np.uint32), np.array(parts, np.uint32))
 
 
 def _chinese(asked: str) -> Named | None:
@@ -107,6 +118,8 @@ def _chinese(asked: str) -> Named | None:
         return None
     kin, name = found.groups()
     alone = [term for each in _SAME_KIN.get(kin, [name]) for term in _terms(each)]
+    if name:  # what one says of oneself is not the uncle's
+        alone.append(_ITSELF)
     return Named(kin or name, np.array(alone, np.uint32), np.zeros(0, np.uint32))
 
 

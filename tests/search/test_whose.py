@@ -18,6 +18,7 @@ ANOTHERS = [
     ("请问我舅舅的生日是哪天？", "爷爷的生日是农历六月初八。"),
     ("舅舅生日是哪天", "爷爷的生日是农历六月初八。"),
     ("小李的手机号是多少", "老陈的手机号是13800001111。"),
+    ("舅舅的生日是哪天", "我的生日是农历六月初八。"),
     ("今天很忙。小李的手机号是多少？", "老陈的手机号是13800001111。"),
 ]
 THEIRS = [
@@ -25,6 +26,9 @@ THEIRS = [
     ("What is Okafr's phone number?", "Okafor's phone number is 555-1234."),
     ("What is Tom's phone number?", "He has the phone number 555-1234."),
     ("What is Tom's phone number?", "The user's phone number is 555-1234."),
+    ("What is Tom's phone number?", "My phone number is 555-1234."),
+    ("What is Caroline's new hobby?", "I found a new hobby, pottery."),
+    ("小李的手机号是多少", "我的手机号是13800001111。"),
     ("What is the job of Nadia's brother?", "The brother plays the cello, that is the job."),
     ("Which job does Nadia's brother have?", "Felix, a brother, has a job as a cellist."),
     ("I saw Tom's new bike. What is the deploy port?", "The deploy port is 9090."),
@@ -49,7 +53,10 @@ def test_what_is_theirs_or_may_be_answers(question: str, item: str) -> None:
 
 @pytest.mark.parametrize("readers", ["user:tom", "user:anna project:tom", "user:Tom.Meyer"])
 def test_what_somebody_said_of_themselves_needs_no_name(readers: str) -> None:
-    read = {"own": passages("", "My phone number is 555-1234."), "other": passages("", "My phone number is 555-9999.")}
+    read = {
+        "own": passages("", "The phone number is 555-1234."),
+        "other": passages("", "The phone number is 555-9999."),
+    }
     of = {"own": readers, "other": "user:tomas"}
     matches = Matches(
         weighed("What is Tom's phone number?"), read, lambda _: None, meaning=False, readers_of=of.__getitem__
