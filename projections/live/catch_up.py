@@ -22,8 +22,8 @@ from projections.fold_kit.workbench import Workbench
 from projections.live.decoded_ahead import Batches, decoded_ahead
 
 MOST_KEPT = 96 * 2**20
-"""Bytes of what updates replaced that may be kept. DuckDB keeps all of it while a lane's transaction is open, spills
-none of it, and needs some 20 KB for each 2,048 rows of which a statement updates one: more with each item of a log."""
+"""Bytes of what updates replaced that may be kept. DuckDB keeps all of it while a lane's transaction is open, and needs
+24 KB a column for each 2,048 rows of which a statement updates one: more with each item of a log."""
 Moved = Callable[[int, float], None]
 """Called with the position and the rate in events a second."""
 
