@@ -7,7 +7,7 @@ is over one that answers.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, fields
 
 from kledger.contract.words import RecallLayer
 from projections.search.ranking import sway
@@ -60,8 +60,11 @@ class Factors:
 
     def shown(self) -> dict[str, float]:
         """The factors and the score, rounded; `whose` where it says something."""
-        told = {**asdict(self), "score": self.score()}
-        return {name: round(value, 4) for name, value in told.items() if name != "whose" or value}
+        told = {name: round(getattr(self, name), 4) for name in _SHOWN if name != "whose" or self.whose}
+        return {**told, "score": round(self.score(), 4)}
+
+
+_SHOWN = tuple(each.name for each in fields(Factors))
 
 
 def factors(

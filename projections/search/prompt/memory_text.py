@@ -180,16 +180,21 @@ def _line(told: Told, language: Language, now: datetime, person: str | None) -> 
     return f"- {words} ({_BETWEEN[language].join(notes)})"
 
 
-def said(item: JsonObject, layer: RecallLayer) -> str:
-    """What the item says, on one line, with its task where its content alone does not say what it is about."""
+def said(item: JsonObject, layer: RecallLayer, shown: Callable[[str], str] = escaped) -> str:
+    """What the item says, on one line, with its task where its content alone does not say what it is about.
+
+    `shown` is how each text of it is shown.
+    """
     memory = item.get("memory") or {}
     tells_its_task = layer == "plain" or section_of(item, layer) in ("project_context", "related_knowledge")
     about = item["task"] if tells_its_task else ""
     if layer == "procedural" and memory.get("steps"):
         about = memory.get("name") or item["task"]
         if _says_its_steps(item, memory):
-            return f"{escaped(about)}: {_ARROW.join(_step(step) for step in memory['steps'])}"
-    content, about = escaped(shortened(item["content"], LINE_CHARACTERS)), escaped(about)
+            # Without its number, as the arrow says the order.
+            steps = _ARROW.join(shown(without_number(step)) for step in memory["steps"])
+            return f"{shown(about)}: {steps}"
+    content, about = shown(shortened(item["content"], LINE_CHARACTERS)), shown(about)
     return content if content.startswith(about) else f"{about}: {content}"
 
 
@@ -197,11 +202,6 @@ def _says_its_steps(item: JsonObject, memory: JsonObject) -> bool:
     """Whether a procedure still says the steps of its save: its content may be revised, its steps stay as they were."""
     as_saved: bool = item["version"] == 1 or item["content"] == words_of_steps(memory.get("name"), memory["steps"])
     return as_saved
-
-
-def _step(step: str) -> str:
-    """A step without its number, as the arrow says the order."""
-    return escaped(without_number(step))
 
 
 def _happened(told: Told) -> str:

@@ -61,7 +61,11 @@ async def found_once(found: Found[P], most: int, told: Sequence[JsonObject] = ()
 def _statement(item: JsonObject) -> tuple[str, str | None, str]:
     """What an item says, whatever it looks like: what happened of its moment, a preference or profile of its person."""
     layer = item.get("layer") or layer_of(item)
-    words = " ".join(one_form(undisguised(said(item, layer))).split())
+    words = " ".join(one_form(undisguised(said(item, layer, _on_one_line))).split())
     happened = (item.get("memory") or {}).get("happened_at") or ""
     person = about_another(item, None) if is_personal(item, layer) else None
     return happened, person, words.casefold().rstrip(_ENDS_A_SENTENCE)
+
+
+def _on_one_line(text: str) -> str:
+    return " ".join(text.split())
