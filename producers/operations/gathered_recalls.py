@@ -69,9 +69,10 @@ class GatheringLedger:
             refuse_unkeepable(event.fact)
             if self._closed:
                 raise _STOPPING
-            async with asyncio.timeout(patience):
-                while self.waiting >= MOST_WAITING:
-                    await self.flushed()
+            if self.waiting >= MOST_WAITING:
+                async with asyncio.timeout(patience):
+                    while self.waiting >= MOST_WAITING:
+                        await self.flushed()
         except (LedgerError, TimeoutError) as error:
             self._lost(1, error)
             return False

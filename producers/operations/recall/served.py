@@ -14,7 +14,7 @@ from kledger.contract.recall import Intent
 from kledger.contract.scopes import Caller
 from kledger.contract.words import RecallKind
 from ledger.event import JsonObject, Lineage, NewEvent
-from ledger.events.recall import Ranking, RecallServed, ServedItem
+from ledger.events.recall import RecallServed
 from ledger.runtime.log_once import Outage
 from producers.operations.desk import Desk, first_entity
 from producers.operations.publish import event_id, publish
@@ -41,23 +41,23 @@ def recall_event(
     policy: str | None = None,
 ) -> NewEvent:
     """The event of a served recall: these items, best first, from the state at `position`; one per `retry` key."""
-    served = [
-        ServedItem(id=each["id"], version=each["version"], relevance=float(each["relevance"])) for each in results
-    ]
-    ranking = Ranking(
-        policy=policy or desk.searcher.policy,
-        matches=[each.get("match") for each in results],
-        session=session,
-        language=language,
-        intent=intent,
-    )
-    fact = RecallServed(
-        kind=kind,
-        query=query,
-        visible_scopes=caller.visible_scopes(),
-        items=served,
-        view_position=position,
-        ranking=ranking,
+    fact = RecallServed.model_validate(  # all of it in one call: a model of each part takes three times as long
+        {
+            "kind": kind,
+            "query": query,
+            "visible_scopes": caller.visible_scopes(),
+            "items": [
+                {"id": each["id"], "version": each["version"], "relevance": each["relevance"]} for each in results
+            ],
+            "view_position": position,
+            "ranking": {
+                "policy": policy or desk.searcher.policy,
+                "matches": [each.get("match") for each in results],
+                "session": session,
+                "language": language,
+                "intent": intent,
+            },
+        }
     )
     recall_id = f"recall-{(uuid.uuid4() if retry is None else uuid.uuid5(retry, 'recall')).hex}"
     return NewEvent(fact, recall_id, first_entity(caller), desk.org, lineage, id=event_id(retry, "recall"))
