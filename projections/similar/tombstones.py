@@ -24,7 +24,7 @@ from projections.fold_kit.visibility import readers
 from projections.similar.rewordings import LIGHT_WORDS
 from projections.similar.sameness import similarity
 from projections.similar.statements import Statement, statement
-from projections.similar.undisguised import undisguised
+from projections.similar.undisguised import number_of, undisguised
 from projections.vectors.tokens import CJK, one_form
 from projections.views.access import LIST, LISTED, listed, readable_by
 
@@ -237,7 +237,8 @@ def _same(one: Words, other: Words) -> bool:
 
     A model words the task of what it finds anew each time.
     """
-    share = similarity(one.said, other.said, _NO_FREQUENCIES)
+    numbers = {number_of(one.content), number_of(other.content)} - {None}
+    share = similarity(one.said, other.said, _NO_FREQUENCIES) if len(numbers) < 2 else None
     if share is None:  # they differ in a fact
         return False
     if share >= THRESHOLD and min(one.weight, other.weight) >= _ENOUGH:

@@ -21,6 +21,8 @@ _BULLET = re.compile(
     r"^(?:[^\S\n]*(?:(?:[-*+•‣◦▪·–—>]|#{1,6}|[(（]?(?:\d{1,3}|[a-zA-Z])[.)．）])[^\S\n]+|\d{1,3}、|[①-⑳])){1,3}",
     re.MULTILINE,
 )
+_NUMBER = re.compile(r"\s*[(（]?(\d{1,3}|[a-zA-Z])[.)．）]\s|\s*(\d{1,3})、|\s*([①-⑳])")
+"""The bullets of _BULLET that may say something: 12. March, and a. for the first team."""
 _BETWEEN_HAN = re.compile(f"(?<=[{_HAN}])[^\\S\\n]+(?=[{_HAN}])")
 _GROUPED = re.compile(r"(?<![\d.,])[1-9]\d{0,2}(?:,\d{3})+(?![\d,])")
 """A number with its thousands apart: 12,500."""
@@ -33,6 +35,8 @@ _FEWEST = 3
 
 def undisguised(text: str) -> str:
     """The text in its plain looks. What only looks otherwise is equal then; what says something else is not.
+
+    A number at its beginning goes like any bullet; whoever compares two texts looks at both (`number_of`).
 
     A pattern is looked for only where a text has what all of its matches have: recalls ask this of each result.
     """
@@ -50,3 +54,12 @@ def undisguised(text: str) -> str:
     if (marks := text.count("_")) >= _FEWEST and marks > len(_BLANK.findall(text)):
         text = text.replace("_", " ")
     return text if text.isascii() else _BETWEEN_HAN.sub("", text)
+
+
+def number_of(text: str) -> str | None:
+    """The number or letter that a text begins with as if it were a bullet; None where there is none.
+
+    Texts with different ones say different things: 12. March is another day than 13. March.
+    """
+    number = _NUMBER.match(text)
+    return None if number is None else next(filter(None, number.groups()))

@@ -98,6 +98,11 @@ async def test_the_same_statement_in_other_words_is_held(door: Door, content: st
     ("content", "another"),
     [
         (RUNS, "The nightly build runs on Mondays at noon."),
+        (
+            "12. March is the deadline of the tax return of the office",
+            "13. March is the deadline of the tax return of the office",
+        ),
+        ("5、六月的房租在月底前交给房东本人", "6、六月的房租在月底前交给房东本人"),
         (RUNS, "The nightly build never runs on Fridays at noon."),
         (RUNS, "The nightly build runs on Fridays at 11."),
         (BACKUP, "数据库每天凌晨三点备份"),

@@ -38,6 +38,28 @@ def test_a_chinese_sentence_in_another_script_or_width_is_told_once(ann: LedgerC
     assert {only["id"], *only["also"]} == set(same)
 
 
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("12. March is the day of the regatta on the Vistula", "13. March is the day of the regatta on the Vistula"),
+        ("b) of the Vistula quiz was answered by Olek", "c) of the Vistula quiz was answered by Olek"),
+        ("3、维斯瓦河的码头归阿木管", "4、维斯瓦河的码头归阿木管"),
+    ],
+)
+def test_a_number_that_stands_where_bullets_do_says_something(ann: LedgerClient, one: str, other: str) -> None:
+    both = saved(ann, [one, other])
+    results = ann.recall(one)["results"]
+    assert set(both) <= {item["id"] for item in results}
+    assert not any("also" in item for item in results)
+
+
+def test_a_sentence_in_tags_or_quoted_is_told_once(ann: LedgerClient) -> None:
+    same = saved(ann, ["The barge Flisak sails to Tczew.", "<p>The <b>barge</b> Flisak sails to Tczew.</p>"])
+    same += saved(ann, ["> The barge Flisak sails to Tczew."])
+    (only,) = ann.recall("Where does the barge Flisak sail?")["results"]
+    assert {only["id"], *only["also"]} == set(same)
+
+
 def test_a_budget_is_spent_on_what_was_not_told_yet(ann: LedgerClient) -> None:
     saved(ann, ["The parcel locker of Noor opens with the code on her phone."] * 4)
     saved(ann, ["The parcel locker of Noor is emptied on Mondays."])

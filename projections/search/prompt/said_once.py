@@ -12,7 +12,7 @@ from typing import TypeVar
 from ledger.event import JsonObject
 from projections.search.prompt.memory_text import is_personal, said
 from projections.search.prompt.section import about_another
-from projections.similar.undisguised import undisguised
+from projections.similar.undisguised import number_of, undisguised
 from projections.vectors.tokens import one_form
 from projections.views.knowledge.layers import layer_of
 
@@ -20,6 +20,8 @@ MOST_ASKED = 100
 """Items that are looked at, at most, for as many as are wanted that each say something else."""
 _ENDS_A_SENTENCE = " .!…。！"
 
+_Statement = tuple[str, str | None, str | None, str]
+"""When it happened, whose it is, the number that it begins with, and its words."""
 P = TypeVar("P")
 Found = Callable[[int], Awaitable[tuple[list[JsonObject], P]]]
 """Finds up to so many items; the second part is what is told with them, such as a position."""
@@ -30,7 +32,7 @@ def said_once(items: Sequence[JsonObject]) -> list[JsonObject]:
 
     An item comes before words of a session that say the same, as those have no lineage.
     """
-    kept: dict[tuple[str, str | None, str], JsonObject] = {}
+    kept: dict[_Statement, JsonObject] = {}
     for item in items:
         key = _statement(item)
         first = kept.get(key)
@@ -58,13 +60,14 @@ async def found_once(found: Found[P], most: int, told: Sequence[JsonObject] = ()
     return [item for item in once if item["id"] in best], more
 
 
-def _statement(item: JsonObject) -> tuple[str, str | None, str]:
+def _statement(item: JsonObject) -> _Statement:
     """What an item says, whatever it looks like: what happened of its moment, a preference or profile of its person."""
     layer = item.get("layer") or layer_of(item)
-    words = " ".join(one_form(undisguised(said(item, layer, _on_one_line))).split())
+    text = said(item, layer, _on_one_line)
+    words = " ".join(one_form(undisguised(text)).split())
     happened = (item.get("memory") or {}).get("happened_at") or ""
     person = about_another(item, None) if is_personal(item, layer) else None
-    return happened, person, words.casefold().rstrip(_ENDS_A_SENTENCE)
+    return happened, person, number_of(text), words.casefold().rstrip(_ENDS_A_SENTENCE)
 
 
 def _on_one_line(text: str) -> str:
