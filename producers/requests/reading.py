@@ -16,6 +16,7 @@ from pydantic import BaseModel, ValidationError
 from kledger.contract.errors import BadJson, IllegalScope, InvalidPayload
 from kledger.contract.faults import in_plain_words
 from kledger.contract.json_text import WIDE, WideInteger, loads
+from ledger.event import JsonObject
 from ledger.wire.envelope import NUL, refuse_nul
 from producers.requests.encoding import BYTE_ORDER_MARK, not_json
 
@@ -23,6 +24,9 @@ MOST_NESTED = 200
 """How deep a body may be nested as a whole. It is kept, compared and answered by a writer that goes 254 deep."""
 
 M = TypeVar("M", bound=BaseModel)
+
+MOST_TOLD, LONGEST = 20, 300
+"""Faults that an error tells of, and characters of the name of a place: a body may be nothing but faults."""
 
 _HAS_TO_BE = "has to be "
 _NO_FIELD = "is not a field here"
@@ -84,20 +88,35 @@ def parse(model: type[M], document: object, what: str = "the body") -> M:
 
 def refusal(faults: Sequence[Any], what: str = "the body", fields: Sequence[str] = ()) -> InvalidPayload | IllegalScope:
     """The error of ours for pydantic's list of faults: illegal_scope when scopes are all that is wrong. `fields` are
-    those that there are, where the caller knows them."""
+    those that there are, where the caller knows them. Of more faults than MOST_TOLD, `more` says how many there are."""
+    told = _told(faults, fields)
     errors = [
         {"field": place, "reason": " or ".join((reasons[0], *(each.removeprefix(_HAS_TO_BE) for each in reasons[1:])))}
-        for place, reasons in _told(faults, fields)
+        for place, reasons in told[:MOST_TOLD]
     ]
+    details = in_details(errors, len(told))
+    errors = details["errors"]
     shown = errors[:5]
     lists = [at for at, error in enumerate(shown) if error["reason"].startswith(_THERE_ARE)]
     reasons = "; ".join(
         f"{error['field'] or 'it'} {_NO_FIELD if at in lists[1:] else error['reason']}"  # which there are: said once
         for at, error in enumerate(shown)
     )
-    more = f"; and {len(errors) - 5} more" if len(errors) > 5 else ""
+    more = f"; and {len(told) - 5} more" if len(told) > 5 else ""
     kind = IllegalScope if faults and all(map(_is_about_scopes, faults)) else InvalidPayload
-    return kind(f"{what} does not fit: {reasons}{more}", errors=errors)
+    return kind(f"{what} does not fit: {reasons}{more}", **details)
+
+
+def in_details(errors: Sequence[JsonObject], of: int) -> JsonObject:
+    """The details of an error with these faults, of so many: as many as it tells of, and how many `more` there are."""
+    told = [{**error, "field": str(error["field"])[:LONGEST]} for error in errors[:MOST_TOLD]]
+    return {"errors": told} | ({"more": of - len(told)} if of > len(told) else {})
+
+
+def some_of(names: Sequence[str]) -> str:
+    """Names as a message tells them: the first five, and how many more there are."""
+    more = f" and {len(names) - 5:,} more" if len(names) > 5 else ""
+    return ", ".join(name[:LONGEST] for name in names[:5]) + more
 
 
 def _told(faults: Sequence[Any], fields: Sequence[str]) -> list[tuple[str, list[str]]]:

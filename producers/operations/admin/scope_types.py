@@ -20,6 +20,7 @@ from producers.operations.admin.jobs import require_operator
 from producers.operations.desk import ANY, Desk, Freshness, folded, reach
 from producers.operations.publish import event_id, publish
 from producers.operations.stated_before import earlier_event, request_fields
+from producers.requests.reading import in_details, some_of
 from projections.views.scope_types import ask
 
 
@@ -39,9 +40,9 @@ async def require_types(desk: Desk, scopes: Iterable[str]) -> None:
     if missing := sorted(requested - known.keys()):
         allowed = ", ".join([*PRIORITY, *sorted(known)])
         raise IllegalScope(
-            f"{', '.join(missing)} is no type of scope here; there are {allowed}: correct it, or have the operator "
+            f"{some_of(missing)} is no type of scope here; there are {allowed}: correct it, or have the operator "
             "register it (POST /api/scope_types, kledger scope-type add)",
-            errors=[{"field": kind, "reason": "is not registered"} for kind in missing],
+            **in_details([{"field": kind, "reason": "is not registered"} for kind in missing], len(missing)),
         )
 
 

@@ -31,7 +31,7 @@ from producers.operations.desk import Desk
 from producers.operations.outcomes import ATTEMPTS
 from producers.operations.profiles.reading import MEMORY_TYPES, Memories, Memory, both, owner_of
 from producers.operations.publish import event_id, mismatch, publish
-from producers.requests.reading import refusal
+from producers.requests.reading import in_details, refusal, some_of
 from projections.views.profiles import ask
 from projections.views.profiles.content import default_content, filled, unknown_names, validated
 from projections.views.profiles.merge_patch import merge_patch
@@ -102,8 +102,10 @@ async def patch(
     owner = owner_of(caller)
     if unknown := unknown_names(memory_type, changes):
         raise InvalidPayload(
-            f"the {memory_type} memory has no {', '.join(unknown)}: correct the spelling or leave it out",
-            errors=[{"field": f"content.{name}", "reason": "is not a field here"} for name in unknown],
+            f"the {memory_type} memory has no {some_of(unknown)}: correct the spelling or leave it out",
+            **in_details(
+                [{"field": f"content.{name}", "reason": "is not a field here"} for name in unknown], len(unknown)
+            ),
         )
 
     now = utc_now()

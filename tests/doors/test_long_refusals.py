@@ -1,0 +1,58 @@
+"""A refusal is short, however much of a request is wrong: it tells of some faults, and of how many more there are."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from producers.requests.reading import LONGEST, MOST_TOLD
+from tests.doors.http_door import ALICE, http_door
+
+MANY = 20_000
+UNKNOWN = {f"no_such_field_{n}": 1 for n in range(MANY)}
+ITEM = {"task": "t", "content": "c", "types": ["tool"]}
+FAULTS: dict[str, tuple[str, str, Any, int]] = {
+    "unknown fields of an item": ("POST", "/api/knowledge", ITEM | UNKNOWN, MANY),
+    "unknown fields of a revision": ("PUT", "/api/knowledge/k", UNKNOWN, MANY),
+    "unknown fields of a memory": ("POST", "/api/memory", {"layer": "episodic", "content": "c"} | UNKNOWN, MANY),
+    "unknown fields of a profile": ("PATCH", "/api/v1/memories/work", {"content": UNKNOWN}, MANY),
+    "unknown fields of a whole profile": ("PUT", "/api/v1/memories/work", {"content": UNKNOWN}, MANY),
+    "unknown fields of an item of a batch": ("POST", "/api/knowledge/batch", {"items": [ITEM | UNKNOWN]}, MANY),
+    "ids that are no texts": ("POST", "/api/knowledge", ITEM | {"resource_ids": [1] * 500}, 500),
+    "unknown types of scopes": ("POST", "/api/knowledge", ITEM | {"scopes": [f"t{n}:x" for n in range(50)]}, 50),
+    "unknown fields of a recall": ("POST", "/api/memory/recall", {"message": "m"} | UNKNOWN, MANY),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+async def test_a_refusal_tells_of_some_faults_and_of_how_many_more_there_are(fault: str) -> None:
+    method, path, body, many = FAULTS[fault]
+    async with http_door() as door:
+        answer = await door.request(method, path, json=body, headers=ALICE)
+        assert len(answer.content) < 16_000, len(answer.content)
+        told = answer.json()
+        error = told["errors"][0]["error"] if "batch" in path and "errors" in told else told.get("error")
+        if error is None:
+            error = next(each["error"] for each in told["results"] if each.get("error"))
+        details = error["details"]
+        assert len(details["errors"]) == MOST_TOLD
+        assert details["more"] == many - MOST_TOLD
+        assert "more" in error["message"]
+
+
+async def test_a_refusal_tells_the_beginning_of_a_long_name() -> None:
+    async with http_door() as door:
+        for path in ("/api/knowledge", "/api/memory"):
+            answer = await door.post(path, json=ITEM | {"x" * 1_000_000: 1}, headers=ALICE)
+            assert answer.status_code == 422
+            assert len(answer.content) < 16_000, len(answer.content)
+            names = [error["field"] for error in answer.json()["error"]["details"]["errors"]]
+            assert "x" * LONGEST in names
+
+
+async def test_a_refusal_with_few_faults_says_of_no_more() -> None:
+    async with http_door() as door:
+        answer = await door.post("/api/knowledge", json=ITEM | {"one": 1, "two": 2}, headers=ALICE)
+        assert {error["field"] for error in answer.json()["error"]["details"]["errors"]} == {"one", "two"}
+        assert "more" not in answer.json()["error"]["details"]
