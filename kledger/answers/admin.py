@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, NotRequired
+from typing import Annotated, Any, Literal, NotRequired
 
+from pydantic import Field
 from typing_extensions import TypedDict
 
 from kledger.answers.parts import Answered, Fault, Position, Time
@@ -303,6 +304,7 @@ class RefusedEvents(Answered):
     """Events that do not count, in order."""
 
     refused: list[RefusedEvent]
+    next: NotRequired[Annotated[int, Field(description="The `after` of more that did not fit; absent otherwise")]]
     position: Position
 
 

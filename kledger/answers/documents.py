@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, NotRequired
 
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from kledger.answers.parts import Answered, Count, KeptAt, Position, Time, Total
+from kledger.answers.parts import Answered, Count, KeptAt, NextOffset, Position, Time, Total
 from kledger.contract.scopes import Visibility
 from kledger.contract.words import DocumentStatus, ItemStatus, SummaryBy
 
@@ -74,6 +74,7 @@ class Document(ListedDocument, Answered):
     chunks: list[DocumentChunk]
     count: Count
     total: Total
+    next: NotRequired[NextOffset]
 
 
 class DocumentList(Answered):

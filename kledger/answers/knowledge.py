@@ -16,12 +16,14 @@ from kledger.answers.models import Evolution
 from kledger.answers.parts import (
     Answered,
     Count,
+    Earlier,
     Fault,
     JsonDocument,
     KeptAt,
     Position,
     Saved,
     Searched,
+    Shortened,
     Time,
     Total,
     Warned,
@@ -115,6 +117,9 @@ class WholeEval(Eval):
 
     helpful_history: list[HistoryCase]
     harmful_history: list[HistoryCase]
+    more: NotRequired[
+        Annotated[Literal[True], Field(description="These are the latest cases: the item's history has earlier ones")]
+    ]
 
 
 class ItemMemory(TypedDict):
@@ -205,6 +210,7 @@ class Hit(Item):
     also: NotRequired[list[str]]
     later: NotRequired[str]
     why: NotRequired[str]
+    shortened: NotRequired[Shortened]
 
 
 class Referred(TypedDict):
@@ -416,6 +422,7 @@ class History(Answered):
     id: str
     versions: list[ItemVersion]
     feedback: list[JudgedCase]
+    next: NotRequired[Earlier]
     position: Position
 
 

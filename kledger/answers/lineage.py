@@ -92,7 +92,13 @@ class LineageOf(Answered):
     events: list[LineageEvent]
     edges: list[Edge]
     more: NotRequired[
-        Annotated[Literal[True], Field(description="These are the earliest 10,000 events or links: there may be more")]
+        Annotated[
+            Literal[True],
+            Field(
+                description="There may be more: these are the earliest that fit into an answer, 10,000 events or links "
+                "at most, and of causes those within 64 steps. Ask for `event:ID` of one to go on from there"
+            ),
+        ]
     ]
     past_retention: NotRequired[PastRetention]
     position: Position

@@ -7,7 +7,7 @@ from typing import Annotated, Literal, NotRequired
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from kledger.answers.parts import Answered, Count, KeptAt, Position, Time, Total, Usage
+from kledger.answers.parts import Answered, Count, KeptAt, NextOffset, Position, Time, Total, Usage
 from kledger.contract.words import (
     ConflictStatus,
     EvolutionStatus,
@@ -35,6 +35,7 @@ class ProcessPage(Answered):
 
     count: Count
     total: Total
+    next: NotRequired[NextOffset]
     position: Position
 
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, get_args
+from typing import Annotated, Literal, NotRequired, get_args
 
 from pydantic import Field
 from typing_extensions import TypedDict
 
 from kledger.answers.knowledge import ItemChange
-from kledger.answers.parts import Answered, Position, Time
+from kledger.answers.parts import Answered, Position, Shortened, Time
 
 
 class FacetValue(TypedDict):
@@ -79,6 +79,7 @@ class ItemInBrief(TypedDict):
     harmful: int
     confidence: float
     updated_at: Time
+    shortened: NotRequired[Shortened]
 
 
 class Overview(Answered):

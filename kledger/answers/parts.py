@@ -17,6 +17,19 @@ Total = Annotated[int, Field(description="How many there are on all pages")]
 Searched = Annotated[
     int, Field(description="Of a message that is too long for a search, the characters that were searched")
 ]
+NextOffset = Annotated[
+    int, Field(description="The `offset` of the next page, where this one ended early as its entries are large")
+]
+Earlier = Annotated[
+    int, Field(description="The `before` of what is earlier, where there is more than fits into an answer; else absent")
+]
+Shortened = Annotated[
+    list[str],
+    Field(
+        description="The long fields of which this has the beginning, or nothing, as the answer has no room for more: "
+        "the item has them whole; absent otherwise"
+    ),
+]
 Position = Annotated[int, Field(description="The log position that the answer is of")]
 PastRetention = Annotated[
     int,

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, NotRequired
 
 from typing_extensions import TypedDict
 
-from kledger.answers.parts import Answered, JsonDocument, KeptAt, Position, Time
+from kledger.answers.parts import Answered, Earlier, JsonDocument, KeptAt, Position, Time
 from kledger.contract.words import AgentType, ProfileType
 
 
@@ -42,12 +42,13 @@ class ProfileVersion(TypedDict):
 
 
 class ProfileHistory(Answered):
-    """Every version of one profile of a user, oldest first."""
+    """Every version of one profile of a user, oldest first; the latest where all do not fit."""
 
     id: str
     owner: str
     memory_type: ProfileType
     versions: list[ProfileVersion]
+    next: NotRequired[Earlier]
     position: Position
 
 

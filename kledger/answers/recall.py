@@ -8,7 +8,18 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from kledger.answers.knowledge import Eval, Hit, ItemMemory, ItemSource, Shown
-from kledger.answers.parts import Answered, Count, JsonDocument, KeptAt, Position, Searched, Time, Total
+from kledger.answers.parts import (
+    Answered,
+    Count,
+    JsonDocument,
+    KeptAt,
+    NextOffset,
+    Position,
+    Searched,
+    Shortened,
+    Time,
+    Total,
+)
 from kledger.contract.language import Language
 from kledger.contract.recall import Intent
 from kledger.contract.scopes import Visibility
@@ -108,6 +119,7 @@ class RecalledItem(Shown):
     created_at: NotRequired[Time]
     role: NotRequired[str]
     number: NotRequired[int]
+    shortened: NotRequired[Shortened]
 
 
 class Recalled(Answered):
@@ -195,6 +207,7 @@ class GoalList(Answered):
     results: list[GoalInBrief]
     count: Count
     total: Total
+    next: NotRequired[NextOffset]
     position: Position
 
 

@@ -7,7 +7,7 @@ from typing import Annotated, NotRequired
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from kledger.answers.parts import Answered, Count, KeptAt, PastRetention, Position, Time, Total
+from kledger.answers.parts import Answered, Count, KeptAt, PastRetention, Position, Shortened, Time, Total
 from kledger.contract.language import Language
 from kledger.contract.recall import Intent
 from kledger.contract.words import ItemStatus, RecallKind
@@ -82,6 +82,7 @@ class ServedItem(ServedPlace):
     content: str
     version_now: int
     status_now: ItemStatus
+    shortened: NotRequired[Shortened]
 
 
 class RecallShown(RecallFields, Answered):

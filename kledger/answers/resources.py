@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, NotRequired
 
 from typing_extensions import TypedDict
 
-from kledger.answers.parts import Answered, Count, JsonDocument, Position, Time, Total
+from kledger.answers.parts import Answered, Count, Earlier, JsonDocument, Position, Time, Total
 from kledger.contract.scopes import Visibility
 from kledger.contract.words import ResourceStatus, SecretState
 
@@ -75,8 +75,9 @@ class ResourceVersion(TypedDict):
 
 
 class ResourceHistory(Answered):
-    """Every version of a resource, oldest first, without its secret."""
+    """Every version of a resource, oldest first, without its secret; the latest where all do not fit."""
 
     id: str
     versions: list[ResourceVersion]
+    next: NotRequired[Earlier]
     position: Position

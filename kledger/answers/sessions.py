@@ -53,6 +53,7 @@ class Expanded(TypedDict):
     session_id: str
     id: str
     messages: list[SessionMessage]
+    next: NotRequired[Annotated[str, Field(description="The `after` of the messages that did not fit; absent else")]]
 
 
 class ContextMessage(TypedDict):
@@ -93,6 +94,7 @@ class SessionSummaries(TypedDict):
 
     session_id: str
     summaries: list[SessionSummary]
+    more: NotRequired[Annotated[Literal[True], Field(description="These are the latest segments that fit")]]
     overview: SessionOverview | None
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from typing import NotRequired
+
 from typing_extensions import TypedDict
 
 from kledger.answers.models import ProcessFields, ProcessPage
-from kledger.answers.parts import Answered, JsonDocument, Usage
+from kledger.answers.parts import Answered, JsonDocument, Shortened, Usage
 from kledger.contract.words import SlimStatus
 
 
@@ -29,6 +31,7 @@ class SlimGroup(TypedDict):
     tags: JsonDocument | None
     usage: Usage | None
     skipped: str | None
+    shortened: NotRequired[Shortened]
 
 
 class SlimSummary(ProcessFields):

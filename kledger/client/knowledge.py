@@ -372,7 +372,8 @@ async def history(
     """Every version of an item and every verdict on it.
 
     With a `limit` the latest so many of each, with `before` those of earlier positions; `shorten` leaves so many
-    characters of each content, whose `length` is then that of the whole.
+    characters of each content, whose `length` is then that of the whole. Of more than fit into an answer the latest:
+    `next` is then the `before` of the earlier ones.
     """
     return await wire.read(f"{KNOWLEDGE}/{segment(id)}/history", {"limit": limit, "before": before, "shorten": shorten})
 

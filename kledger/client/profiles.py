@@ -45,9 +45,12 @@ async def prompt(
     return section["prompt"]
 
 
-async def history(wire: Wire, profile: ProfileType) -> ProfileHistory:
-    """Every version of one profile, oldest first. UnknownProfile when it was never created."""
-    return await wire.read(f"{PROFILES}/{profile}/history")
+async def history(wire: Wire, profile: ProfileType, *, before: int | None = None) -> ProfileHistory:
+    """Every version of one profile, oldest first. UnknownProfile when it was never created.
+
+    Of more than fit into an answer the latest: `next` is then the `before` of the earlier ones.
+    """
+    return await wire.read(f"{PROFILES}/{profile}/history", {"before": before})
 
 
 async def put(

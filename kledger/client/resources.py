@@ -87,9 +87,12 @@ async def list_resources(
     )
 
 
-async def history(wire: Wire, id: str) -> ResourceHistory:
-    """Every version of a resource, oldest first, without its secret."""
-    return await wire.read(f"{RESOURCE}/{segment(id)}/history")
+async def history(wire: Wire, id: str, *, before: int | None = None) -> ResourceHistory:
+    """Every version of a resource, oldest first, without its secret.
+
+    Of more than fit into an answer the latest: `next` is then the `before` of the earlier ones.
+    """
+    return await wire.read(f"{RESOURCE}/{segment(id)}/history", {"before": before})
 
 
 async def retire(

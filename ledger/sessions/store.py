@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 from weakref import WeakValueDictionary
 
 from kledger.contract.errors import BrokerUnavailable
+from ledger import one_answer
 from ledger.event import JsonObject
 from ledger.privacy.holding_back import HoldingBack
 from ledger.privacy.vault import Held, Vault
@@ -27,8 +28,8 @@ from ledger.sessions.summaries import Summary, summary_read
 from ledger.sessions.tail import Tail, Tails, extend, remember
 from ledger.sessions.words import Message, Sealer, about_of, document_of, words_of, written
 
-PAGE_MESSAGES, PAGE_BYTES = 100, 8 * 1024 * 1024
-"""A page is read in parts of so many messages, until it has so many bytes."""
+PAGE_MESSAGES = 100
+"""A page is read in parts of so many messages, until it has as many bytes as an answer may have."""
 MOST_SUMMARIES, MOST_SUMMED = 1_000, 500
 """Of one session; sessions whose summaries are in memory."""
 MOST_OLDER = 16 * 1024 * 1024
@@ -179,7 +180,7 @@ class SessionStore:
     async def named(self, org: str, owner: str | None, message_id: str, limit: int) -> list[tuple[SessionKey, Message]]:
         """The messages of an id in the sessions of an owner, or of every owner, with the session of each."""
         async with self._opening:
-            records = await self.stream.after(of_message(org, owner, message_id), 0, limit, PAGE_BYTES)
+            records = await self.stream.after(of_message(org, owner, message_id), 0, limit, one_answer.MOST_BYTES)
             keys = [key_of(record.subject) for record in records]
             return [(key, (await self._messages(key, [record]))[0]) for key, record in zip(keys, records, strict=True)]
 
@@ -187,16 +188,16 @@ class SessionStore:
         """Messages in order, after a position of the stream (`position_of`); fewer where they are large."""
         found: list[Message] = []
         size = 0
-        while len(found) < limit and size < PAGE_BYTES:
+        while len(found) < limit and size < one_answer.MOST_BYTES:
             wanted = min(PAGE_MESSAGES, limit - len(found))
             async with self._reading:
-                records = await self.stream.after(key.kind("said"), after, wanted, PAGE_BYTES - size)
+                records = await self.stream.after(key.kind("said"), after, wanted, one_answer.MOST_BYTES - size)
                 for record in records:
-                    if found and size >= PAGE_BYTES:
+                    if found and size >= one_answer.MOST_BYTES:
                         break
                     found += await self._messages(key, [record])
                     size += found[-1].size
-            if len(records) < wanted and size < PAGE_BYTES:
+            if len(records) < wanted and size < one_answer.MOST_BYTES:
                 break
             after = records[-1].position
         return found

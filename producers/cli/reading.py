@@ -53,6 +53,7 @@ ExpectedVersion = Annotated[int | None, typer.Option(min=1, help="Refuse when th
 NewOwner = Annotated[str | None, typer.Option(help="The owner, such as agent:scribe or a mail address.")]
 Limit = Annotated[int, typer.Option(min=1, max=1000, help="At most so many.")]
 Offset = Annotated[int, typer.Option(min=0, help="Leave out the first so many.")]
+BeforeVersion = Annotated[int | None, typer.Option("--before", min=0, help="Only what is of earlier log positions.")]
 Trace = Annotated[str | None, typer.Option("--trace", help="The trace that this happened in.")]
 Message = Annotated[str | None, typer.Option("--message", help="The message that this comes from.")]
 

@@ -222,6 +222,11 @@ def _shown(value: object) -> Any:
     return value if hasattr(value, "__rich_console__") or isinstance(value, Text) else plain(value)
 
 
+def earlier(before: int | None) -> list[RenderableType]:
+    """What is said below a history that has the latest entries alone."""
+    return [] if before is None else [words(f"these are the latest: earlier ones with --before {before}", "yellow")]
+
+
 def waits(answer: Mapping[str, Any]) -> str:
     """What is to be said of something that its project has to approve."""
     return ", and waits for a coordinator (proposed)" if answer.get("status") == "proposed" else ""

@@ -233,6 +233,7 @@ Before = Annotated[
     int | None, Query(ge=0, le=MAX_POSITION, description="What begins before this position: `next` of the page before")
 ]
 
+BeforeVersion = Annotated[int | None, Query(ge=0, le=MAX_POSITION, description="Versions of earlier positions")]
 Limit = Annotated[int, Query(ge=1, le=1_000)]
 Offset = Annotated[int, Query(ge=0, le=2**31)]
 

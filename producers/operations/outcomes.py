@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from kledger.answers.parts import Saved
 from kledger.contract.errors import VersionConflict
+from ledger import one_answer
 from ledger.event import JsonObject
 from projections.fold_kit.page import Page
 
@@ -25,3 +28,13 @@ def listed(page: Page, position: int) -> JsonObject:
     """A page of a list, newest first, as ItemList and ResourceList of kledger.answers have it."""
     count = len(page.results)
     return {"results": page.results, "count": count, "total": page.total, "next": page.next, "position": position}
+
+
+def part_of_list(found: Sequence[JsonObject], total: int, limit: int, offset: int, position: int) -> JsonObject:
+    """A page of a list that goes on at an offset. Where it ended before its limit, as its entries are large, `next` is
+    that offset: who counts by the limit would pass over what is between.
+    """
+    results = list(one_answer.fitting(found))
+    following = offset + len(results)
+    early = {"next": following} if results and len(results) < limit and following < total else {}
+    return {"results": results, "count": len(results), "total": total, **early, "position": position}

@@ -26,15 +26,16 @@ def all_visible(ledger: LedgerClient, position: int) -> Iterator[Any]:
     seen: set[str] = set()
     start = 0
     while True:
-        page = ledger.list(limit=PAGE, offset=start, status="all", as_of=position)["results"]
+        answer = ledger.list(limit=PAGE, offset=start, status="all", as_of=position)
+        page = answer["results"]
         if start and (not page or page[0]["id"] not in seen):
             start = max(0, start - PAGE)
             continue
         yield from (item for item in page if item["id"] not in seen)
         seen.update(item["id"] for item in page)
-        if len(page) < PAGE:
+        if answer["next"] is None:
             return
-        start += PAGE - OVERLAP
+        start += len(page) - max(1, min(OVERLAP, len(page) // 10))  # fewer than asked for, where they are large
 
 
 def visible(ledger: LedgerClient, ids: Collection[str]) -> dict[str, Any]:

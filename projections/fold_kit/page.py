@@ -2,12 +2,12 @@
 
 `next` is the position at which the last row of a full page was created. The page `before` it continues exactly there,
 whatever is written meanwhile: a row's position of creation never changes, and new rows have higher ones. In another
-order, `next` is the offset of the next page.
+order, `next` is the offset of the next page. A page ends early where it has as many bytes as one answer may have.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial, wraps
@@ -15,12 +15,16 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import duckdb
 
+from ledger import one_answer
 from ledger.event import JsonObject
 from projections.fold_kit.named_rows import named_rows
 from projections.fold_kit.sql_text import among_numbers
 
 _MOST_NEWEST = 1_000
 """So many of the newest positions are kept while the matching rows are counted; more are sorted."""
+_FEW, _FIRST, _GROWS, _MOST_MEASURED = 10, 16, 4, 256
+"""So few rows are read without a look at their sizes. Those of more are asked for in parts, which grow up to the last
+number, as DuckDB holds the texts of a part at once."""
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -39,11 +43,15 @@ class Page:
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """Which page: at most `limit` rows, without the first `offset`, or of those that begin `before` a position."""
+    """Which page: at most `limit` rows, without the first `offset`, or of those that begin `before` a position.
+
+    `taken` bytes of the answer are used already.
+    """
 
     limit: int = 10
     offset: int = 0
     before: int | None = None
+    taken: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,18 +91,45 @@ def in_one_state(
 
 
 def page_of(
-    cursor: duckdb.DuckDBPyConnection, columns: str, selection: Selection, window: Window, order: str | None = None
+    cursor: duckdb.DuckDBPyConnection,
+    columns: str,
+    selection: Selection,
+    window: Window,
+    order: str | None = None,
+    *,
+    texts: Sequence[str],
 ) -> Page:
     """A page of rows, each by its columns' names, newest first or by an `order` of columns, the newer of equals first.
 
-    The relation has to have a created_position, another one in each row.
+    The relation has to have a created_position, another one in each row; `texts` are its columns that may be long.
     """
     with one_state(cursor):
-        return page_in(cursor, selection, window, partial(_rows, columns, selection.source), order)
+        rows = partial(_rows, columns, selection.source)
+        return page_in(cursor, selection, window, rows, order, measured=Measured(selection.source, bytes_of(texts)))
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """Where the sizes of rows are: a relation, the bytes of a row (SQL), and the column that tells which row it is."""
+
+    source: str
+    size: str
+    at: str = "created_position"
+
+
+def bytes_of(texts: Iterable[str]) -> str:
+    """The bytes of the values of these columns, which may be long (SQL)."""
+    return " + ".join(f"coalesce(strlen({name}::VARCHAR), 0)" for name in texts)
 
 
 def page_in(
-    cursor: duckdb.DuckDBPyConnection, selection: Selection, window: Window, rows: Rows, order: str | None = None
+    cursor: duckdb.DuckDBPyConnection,
+    selection: Selection,
+    window: Window,
+    rows: Rows,
+    order: str | None = None,
+    *,
+    measured: Measured,
 ) -> Page:
     """The same, of rows that `rows` reads, in the state of the view that the caller has begun.
 
@@ -105,12 +140,54 @@ def page_in(
         created, total = _newest(cursor, selection, window)
     else:
         created, total = _sorted(cursor, selection, window, order)
-    by_position = {row.pop("created_position"): row for row in rows(cursor, created)} if created else {}
-    results = [by_position[position] for position in created]
+    read = fitting_rows(cursor, measured, created, window.taken)
+    by_position = {row.pop("created_position"): row for row in rows(cursor, read)} if read else {}
+    results = list(one_answer.fitting([by_position[position] for position in read], window.taken))
     if order is None:
-        return Page(results, total, created[-1] if created and len(created) == window.limit else None)
-    following = window.offset + len(created)
-    return Page(results, total, following if following < total and created else None)
+        goes_on = len(results) < len(created) or len(created) == window.limit
+        return Page(results, total, read[len(results) - 1] if results and goes_on else None)
+    following = window.offset + len(results)
+    return Page(results, total, following if following < total and results else None)
+
+
+def fitting_rows(
+    cursor: duckdb.DuckDBPyConnection, measured: Measured, positions: Sequence[int], taken: int = 0
+) -> Sequence[int]:
+    """The first of these positions whose rows have about as many bytes as fit into an answer.
+
+    What does not fit is never read whole: a thousand rows may have a gigabyte.
+    """
+    if len(positions) <= _FEW:
+        return positions
+    left, begin, most = one_answer.MOST_BYTES - taken, 0, _FIRST
+    while begin < len(positions):
+        part = positions[begin : begin + most]
+        at = among_numbers(measured.at, part)
+        rows = cursor.execute(f"SELECT {measured.at}, {measured.size} FROM {measured.source} WHERE {at}").fetchall()
+        sizes = dict(rows)
+        for number, position in enumerate(part, begin):
+            left -= sizes.get(position, 0)
+            if left < 0:
+                return positions[: max(one_answer.LEAST, number)]
+        begin, most = begin + len(part), min(most * _GROWS, _MOST_MEASURED)
+    return positions
+
+
+def latest(
+    cursor: duckdb.DuckDBPyConnection, measured: Measured, found: str, values: Sequence[Any], columns: str
+) -> tuple[list[JsonObject], int | None]:
+    """The latest of the rows that `found` (FROM and WHERE) has and that fit into an answer, the oldest first; and the
+    position before which the others are.
+
+    Each has another position in the column that tells which row it is.
+    """
+    at = measured.at
+    positions = [row[0] for row in cursor.execute(f"SELECT {at} {found} ORDER BY {at} DESC", list(values)).fetchall()]
+    read = fitting_rows(cursor, measured, positions)
+    where = among_numbers(at, read)
+    rows = named_rows(cursor, f"SELECT {columns} FROM {measured.source} WHERE {where} ORDER BY {at}") if read else []
+    shown = list(one_answer.last_fitting(rows))
+    return shown, positions[len(shown) - 1] if len(shown) < len(positions) else None
 
 
 def _newest(cursor: duckdb.DuckDBPyConnection, selection: Selection, window: Window) -> tuple[list[int], int]:

@@ -13,9 +13,11 @@ from typing import Any
 import duckdb
 
 from kledger.contract.scopes import Caller
+from ledger import one_answer
 from ledger.event import JsonObject
 from projections.fold_kit.named_rows import named_rows
-from projections.fold_kit.sql_text import among
+from projections.fold_kit.page import Measured, fitting_rows
+from projections.fold_kit.sql_text import among, among_numbers
 from projections.views.access import LISTED, listed, seen_by
 from projections.views.knowledge.listing import as_stated
 from projections.views.times import with_times
@@ -51,8 +53,10 @@ def changes(
     until: int,
     limit: int,
     followed: Followed = ALL,
-) -> list[JsonObject]:
-    """Up to `limit` changes after a position and up to another one, oldest first; `task` is the item's as it is now."""
+) -> tuple[list[JsonObject], bool]:
+    """Up to `limit` changes after a position and up to another one, as many as fit into an answer, oldest first, and
+    whether there may be more; `task` is the item's as it is now.
+    """
     of_kinds = f" WHERE c.change IN ({among(followed.kinds)})" if followed.kinds else ""
     of_items, items_values = followed.of_items()
     between = f"> {int(after)} AND {{0}} <= {int(until)}"
@@ -69,12 +73,12 @@ def changes(
                     NULL, f.position, f.time, f.actor
                 FROM feedback AS f WHERE f.org = ? AND f.position {between.format("f.position")}
             ), told AS MATERIALIZED (
-                SELECT c.*, k.task FROM changed AS c
+                SELECT c.*, k.valid_from AS now FROM changed AS c
                 JOIN knowledge_versions AS k ON k.org = ? AND k.id = c.id AND k.valid_to IS NULL
                     AND {now}{of_items}{of_kinds}
                 ORDER BY c.position LIMIT {int(limit)}
             )
-            SELECT t.id, t.task, t.change, coalesce(t.version, v.version) AS version, t.position,
+            SELECT t.id, t.now, t.change, coalesce(t.version, v.version) AS version, t.position,
                 epoch_us(t.time) AS time, t.actor
             FROM told AS t
             LEFT JOIN knowledge_versions AS v ON t.version IS NULL AND v.org = ? AND v.id = t.id
@@ -82,4 +86,17 @@ def changes(
             ORDER BY t.position""",
         [org, *then_values, org, org, *now_values, *items_values, org],
     )
-    return [with_times(row, "time") for row in rows]
+    named = fitting_rows(cursor, _TASKS, [row["now"] for row in rows])
+    tasks = _tasks(cursor, named)
+    told = [{"id": row.pop("id"), "task": tasks[row.pop("now")], **row} for row in rows[: len(named)]]
+    shown = one_answer.fitting(told)
+    return [with_times(row, "time") for row in shown], len(rows) == limit or len(shown) < len(rows)
+
+
+_TASKS = Measured("knowledge_versions", "strlen(task)", "valid_from")
+
+
+def _tasks(cursor: duckdb.DuckDBPyConnection, made: Sequence[int]) -> dict[int, str]:
+    """The task of each of these versions, by the position that made it."""
+    at = among_numbers("valid_from", sorted(set(made)))
+    return dict(cursor.execute(f"SELECT valid_from, task FROM knowledge_versions WHERE {at}").fetchall())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 from datetime import date, datetime, timedelta
+from itertools import islice
 from typing import Any, get_args
 
 import duckdb
@@ -11,6 +12,7 @@ import orjson
 
 from kledger.contract.scopes import Caller
 from kledger.contract.words import ItemLayer
+from ledger import one_answer
 from ledger.event import JsonObject
 from ledger.new_item import HELPFUL
 from projections.fold_kit.named_rows import named_rows
@@ -46,12 +48,13 @@ def overview(cursor: duckdb.DuckDBPyConnection, org: str, caller: Caller, moment
         by_position = _shown(cursor, [born for each in shown.values() for born in each])
     (counted,) = found["numbers"]
     by_layer = {layer: counted.pop(layer) for layer in LAYERS}
+    items = iter(one_answer.with_room([by_position[born] for each in shown.values() for born in each]))
     return {
         "total": counted.pop("total"),
         "by_layer": by_layer,
         **counted,
         "days": _each_day(moment.date(), days, found.get("days", [])),
-        **{name: [by_position[born] for born in each] for name, each in shown.items()},
+        **{name: list(islice(items, len(each))) for name, each in shown.items()},
     }
 
 

@@ -75,9 +75,13 @@ class ContainingSearcher:
         wanted = listing.Wanted(asked.types or (), owner=owner, visibility=named.get("visibility", ()))
 
         def question(cursor: duckdb.DuckDBPyConnection) -> list[JsonObject]:
-            found = listing.items(
-                cursor, asked.org, Caller.seeing(asked.visible), wanted, Window(1000), asked.as_of
-            ).results
+            found, before = list[JsonObject](), None
+            while True:
+                window = Window(1000, before=before)
+                page = listing.items(cursor, asked.org, Caller.seeing(asked.visible), wanted, window, asked.as_of)
+                found += page.results
+                if (before := page.next) is None:
+                    break
             return [
                 {**{name: value for name, value in item.items() if name != "status"}, "relevance": 1.0, "match": 1.0}
                 for item in found

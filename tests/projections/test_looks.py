@@ -79,7 +79,7 @@ def test_what_is_only_looked_at_was_never_recalled_and_never_served() -> None:
 
 
 def test_lineage_tells_a_look_from_a_use() -> None:
-    steps, edges = ask.links(folded("page", "search"), "default", Caller(), "k2") or ([], [])
+    steps, edges, _ = ask.links(folded("page", "search"), "default", Caller(), "k2") or ([], [], False)
     assert [(step["entity_id"], step["role"]) for step in steps if step["entity"] == "recall"] == [
         ("recall-page-t0", "mention"),
         ("recall-search-t1", "use"),

@@ -94,14 +94,14 @@ def test_a_case_earns_credit_where_its_own_trace_or_the_one_that_states_it_was_s
 def test_a_link_says_where_its_event_names_it() -> None:
     save = saved("k1", source=SOURCE, origin=Origin(message_id="M-source"))
     cursor = view_of(stored([NewEvent(save.fact, "k1", "agent:a", lineage=ELSEWHERE)])).con
-    _, edges = ask.links(cursor, "default", Caller(), "k1") or ([], [])
+    _, edges, _ = ask.links(cursor, "default", Caller(), "k1") or ([], [], False)
     assert {edge["ref"]: edge["stated_in"] for edge in edges} == {
         "trace:T-header": ["envelope"],
         "message:M-header": ["envelope"],
         "trace:T-source": ["source"],
         "message:M-source": ["origin", "source"],
     }
-    _, (edge,) = ask.links(cursor, "default", Caller(), "trace:T-source") or ([], [])
+    _, (edge,), _ = ask.links(cursor, "default", Caller(), "trace:T-source") or ([], [], False)
     assert (edge["ref"], edge["stated_in"]) == ("k1", ["source"])
 
 

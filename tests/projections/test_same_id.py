@@ -59,7 +59,7 @@ def test_where_an_event_came_from_is_not_told_by_anothers_event_of_the_same_id()
     con = view_of(stored([by("agent:mallory", "claim"), by("user:bob", "bobs")])).con
     found = links(con, "default", OPERATOR, "bobs")
     assert found is not None
-    events, edges = found
+    events, edges, _ = found
     assert {"trace:trace of user:bob", "event:cause of user:bob"} == {
         link["ref"] for link in edges if link["relation"] in ("trace", "caused_by")
     }

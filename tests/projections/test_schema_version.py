@@ -39,8 +39,10 @@ def test_every_fold_is_part_of_it() -> None:
     assert [fold for fold in folds if not fold.startswith(SOURCES)] == []
 
 
-# What opens connections, files and keys, and what seals before an append: it decides nothing about a row.
+# What opens connections, files and keys, what seals before an append, and what cuts an answer: it decides nothing about
+# a row.
 WITHOUT_RULES = (
+    "ledger.one_answer",
     "ledger.broker",
     "ledger.privacy.event_seal",
     "ledger.privacy.keyring",

@@ -8,11 +8,12 @@ import pytest
 
 from ledger.event import NewEvent
 from ledger.events.session import SessionOpened, session_entity_id
+from ledger.one_answer import MOST_BYTES
 from ledger.privacy.vault import MemoryVault
 from ledger.sessions.head import Head
 from ledger.sessions.in_memory import MemorySessionStream
 from ledger.sessions.port import SessionStream
-from ledger.sessions.store import MOST_OLDER, PAGE_BYTES, SessionStore
+from ledger.sessions.store import MOST_OLDER, SessionStore
 from ledger.sessions.subjects import SessionKey
 from ledger.sessions.summaries import Summary, summary_id
 from ledger.sessions.tail import MOST_REMEMBERED
@@ -128,7 +129,7 @@ async def test_a_page_is_bounded_by_all_parts_of_its_messages(stream: SessionStr
         head = (await store.append(KEY, head, said(f"m-{number}", content="字" * 1024 * 1024), NOW)).head
     page = await store.page(KEY, 0, 40)
     assert 1 <= len(page) < 8
-    assert sum(message.size for message in page[:-1]) < PAGE_BYTES
+    assert sum(message.size for message in page[:-1]) < MOST_BYTES
     rest = await store.page(KEY, page[-1].position, 40)
     assert rest[0].number == page[-1].number + 1
 

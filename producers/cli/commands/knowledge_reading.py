@@ -14,7 +14,7 @@ from producers.cli import reading
 from producers.cli.answer import Answer
 from producers.cli.as_command import KNOWLEDGE, as_caller
 from producers.cli.explained import explanation
-from producers.cli.screen import Rows, counted, facts, plain, short_time, snippet, table, verbatim, words
+from producers.cli.screen import Rows, counted, earlier, facts, plain, short_time, snippet, table, verbatim, words
 from producers.cli.session import Session
 
 if TYPE_CHECKING:
@@ -231,12 +231,12 @@ def _status(item: WholeItem) -> str:
     return f"merged into {into}, which is found in its place" if into else item.get("status", "active")
 
 
-def history(session: Session, item_id: reading.ItemId) -> Answer:
-    """Every version of an item and every verdict on it, oldest first.
+def history(session: Session, item_id: reading.ItemId, before: reading.BeforeVersion = None) -> Answer:
+    """Every version of an item and every verdict on it, oldest first; the latest where all do not fit.
 
     Example: kledger history knowledge-20260305-a1b2
     """
-    life = session.ledger.history(item_id)
+    life = session.ledger.history(item_id, before=before)
     versions = table("version", "position", "time", "change", "by", "content", right=("version", "position"))
     for version in life["versions"]:
         versions.add_row(
@@ -258,7 +258,7 @@ def history(session: Session, item_id: reading.ItemId) -> Answer:
         )
     parts: list[RenderableType] = [words(life["id"], "bold"), versions]
     parts += [feedback] if life["feedback"] else ["no feedback yet"]
-    return Answer(life, Group(*parts))
+    return Answer(life, Group(*parts, *earlier(life.get("next"))))
 
 
 _CASE: tuple[Literal["task", "query", "outcome", "reason", "trace_id", "message_id"], ...] = (

@@ -45,7 +45,9 @@ def lineage(
     rest = [event for event in graph["events"] if event not in causes and event not in own]
     _branch(tree, "led to", [_line(event, ref) for event in rest])
     if graph.get("more"):
-        tree.add(words(f"these are the earliest {len(graph['events']):,} events: there may be more", "yellow"))
+        tree.add(
+            words(f"there may be more than these {len(graph['events']):,} events: ask for event:ID of one", "yellow")
+        )
     if older := graph.get("past_retention"):
         tree.add(
             words(

@@ -12,7 +12,7 @@ from kledger.contract.words import ProfileType
 from producers.cli import reading
 from producers.cli.answer import Answer
 from producers.cli.as_command import KNOWLEDGE, as_caller
-from producers.cli.screen import plain, short_time, table, verbatim, words
+from producers.cli.screen import earlier, plain, short_time, table, verbatim, words
 from producers.cli.session import Session
 from producers.cli.usage.errors import one_of
 
@@ -56,20 +56,20 @@ def prompt(
 
 
 @one_of("--user", "user")
-def history(session: Session, memory: WhichMemory) -> Answer:
-    """Every version of one memory, oldest first.
+def history(session: Session, memory: WhichMemory, before: reading.BeforeVersion = None) -> Answer:
+    """Every version of one memory, oldest first; the latest where all do not fit.
 
     Example: kledger profile history work --user ann
     """
     _need_user(session)
-    memory_history = session.ledger.profiles.history(memory)
+    memory_history = session.ledger.profiles.history(memory, before=before)
     rows = table("version", "position", "time", "change", "status", right=("version", "position"))
     for version in memory_history["versions"]:
         numbers = (plain(version["version"]), plain(version["valid_from"]))
         rows.add_row(
             *numbers, short_time(version["valid_from_time"]), plain(version["change"]), plain(version["status"])
         )
-    return Answer(memory_history, rows)
+    return Answer(memory_history, Group(rows, *earlier(memory_history.get("next"))))
 
 
 @one_of("--user", "user")

@@ -13,7 +13,7 @@ from kledger.contract.words import ResourceFilter
 from producers.cli import reading
 from producers.cli.answer import Answer, listed
 from producers.cli.as_command import KNOWLEDGE, as_caller
-from producers.cli.screen import Rows, facts, plain, short_time, snippet, table, verbatim, words
+from producers.cli.screen import Rows, earlier, facts, plain, short_time, snippet, table, verbatim, words
 from producers.cli.session import Session
 
 ResourceId = Annotated[str, typer.Argument(metavar="ID", help="Such as credentials/website_a.", show_default=False)]
@@ -137,18 +137,18 @@ def list_resources(
     return listed(page, Rows(wide, narrow), "no resource to list")
 
 
-def history(session: Session, resource_id: ResourceId) -> Answer:
-    """Every version of a resource, oldest first, without its secret.
+def history(session: Session, resource_id: ResourceId, before: reading.BeforeVersion = None) -> Answer:
+    """Every version of a resource, oldest first, without its secret; the latest where all do not fit.
 
     Example: kledger resource history credentials/website_a --user ann
     """
-    life = session.ledger.resources.history(resource_id)
+    life = session.ledger.resources.history(resource_id, before=before)
     rows = table("version", "position", "time", "change", "by", "title", right=("version", "position"))
     for version in life["versions"]:
         moment, by = short_time(version["valid_from_time"]), plain(version["actor"])
         numbers = str(version["version"]), str(version["valid_from"])
         rows.add_row(*numbers, moment, plain(version["change"]), by, snippet(version["title"], 80))
-    return Answer(life, Group(words(life["id"], "bold"), rows))
+    return Answer(life, Group(words(life["id"], "bold"), rows, *earlier(life.get("next"))))
 
 
 def retire(

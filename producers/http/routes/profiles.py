@@ -8,7 +8,7 @@ from kledger.answers.profiles import DisabledProfile, ProfileHistory, ProfilePro
 from kledger.contract.words import ProfileType
 from kledger.requests.knowledge import ContentRequest
 from producers.http.answers import Json, ReadJson, documented, in_headers
-from producers.http.parameters import AsOf, Fresh, From, InLanguage, Reason, Retry, Who
+from producers.http.parameters import AsOf, BeforeVersion, Fresh, From, InLanguage, Reason, Retry, Who
 from producers.http.routing import router as new_router
 from producers.operations.desk import ANY, Desk, Freshness
 from producers.operations.profiles import changes as profile_changes
@@ -68,9 +68,9 @@ def _one(desk: Desk, memory_type: ProfileType) -> APIRouter:
         return Json(found, headers=in_headers(position, fresh.degraded))
 
     @router.get("/history", responses=documented(ProfileHistory, 404), name=f"history_{memory_type}_memory")
-    async def history(caller: Who, fresh: Fresh) -> Json:
-        """Every version of the memory, oldest first."""
-        return ReadJson(await profiles.history(desk, caller, memory_type, freshness=fresh), fresh)
+    async def history(caller: Who, fresh: Fresh, before: BeforeVersion = None) -> Json:
+        """Every version of the memory, oldest first; the latest, and `next`, where all are more than fit."""
+        return ReadJson(await profiles.history(desk, caller, memory_type, before, freshness=fresh), fresh)
 
     @router.put("", responses=documented(content, 400, 413), name=f"replace_{memory_type}_memory")
     async def replace(caller: Who, lineage: From, retry: Retry, body: ContentRequest) -> Json:

@@ -11,7 +11,19 @@ from kledger.answers.resources import Resource, ResourceHistory, ResourceList
 from kledger.contract.words import ResourceFilter
 from kledger.requests.resources import ResourceRequest
 from producers.http.answers import Json, ReadJson, documented
-from producers.http.parameters import AsOf, Before, Fresh, From, Limit, Offset, Reason, ResourceId, Retry, Who
+from producers.http.parameters import (
+    AsOf,
+    Before,
+    BeforeVersion,
+    Fresh,
+    From,
+    Limit,
+    Offset,
+    Reason,
+    ResourceId,
+    Retry,
+    Who,
+)
 from producers.http.routing import router as new_router
 from producers.operations.desk import Desk
 from producers.operations.resources import changes as resources
@@ -55,9 +67,11 @@ def routes(desk: Desk) -> list[APIRouter]:
         return ReadJson(page, fresh)
 
     @router.get(ONE + "/history", responses=documented(ResourceHistory, 404))
-    async def resource_history(caller: Who, resource_id: ResourceId, fresh: Fresh) -> Json:
+    async def resource_history(
+        caller: Who, resource_id: ResourceId, fresh: Fresh, before: BeforeVersion = None
+    ) -> Json:
         """Every version, without its secret. An id that itself ends in /history is written with %2F."""
-        return ReadJson(await resource_reading.history(desk, caller, resource_id, freshness=fresh), fresh)
+        return ReadJson(await resource_reading.history(desk, caller, resource_id, before, freshness=fresh), fresh)
 
     @router.get(ONE, responses=documented(Resource, 404, 410))
     async def get_resource(

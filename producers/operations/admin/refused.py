@@ -32,8 +32,10 @@ async def listed(
         raise _unknown(code)
     states = await _parking(desk).states()
     position = desk.view.position
-    rows = await desk.view.ask(refused_events, after=after, limit=limit, code=code)
-    return {"refused": [{**row, **states.get(row["position"], {"state": None})} for row in rows], "position": position}
+    rows, more = await desk.view.ask(refused_events, after=after, limit=limit, code=code)
+    shown = [{**row, **states.get(row["position"], {"state": None})} for row in rows]
+    following = {"next": rows[-1]["position"]} if more else {}
+    return {"refused": shown, **following, "position": position}
 
 
 async def dismiss(desk: Desk, caller: Caller, position: int) -> JsonObject:

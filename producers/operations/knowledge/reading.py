@@ -86,7 +86,7 @@ def _before_its_fold(desk: Desk, caller: Caller, item_id: str, row: JsonObject) 
 async def _not_there(desk: Desk, caller: Caller, item_id: str, then: int | None) -> UnknownKnowledge:
     """The error for an item that is not there, or was not there yet."""
     if then is not None:
-        timeline = await desk.view.ask(feedback.life, desk.org, caller, item_id)
+        timeline = await desk.view.ask(feedback.life, desk.org, caller, item_id, Part(shorten=0))
         if timeline and timeline[0]:
             return UnknownKnowledge(not_then(f"knowledge {item_id!r}", then, timeline[0]), id=item_id)
     return unknown(item_id)
@@ -159,15 +159,18 @@ async def check_wanted(desk: Desk, wanted: Wanted) -> None:
 async def history(
     desk: Desk, caller: Caller, item_id: str, part: Part = WHOLE, *, freshness: Freshness = ANY
 ) -> JsonObject:
-    """Versions and cases of an item that the caller may read. Raises UnknownKnowledge, ViewBehind."""
+    """Versions and cases of an item that the caller may read: the latest, and `next`, where they are more than fit into
+    an answer. Raises UnknownKnowledge, ViewBehind.
+    """
     await reach(desk, freshness)
     position = desk.view.position
 
     timeline = await desk.view.ask(feedback.life, desk.org, caller, item_id, part)
     if timeline is None:
         raise unknown(item_id)
-    versions, cases = timeline
-    return {"id": item_id, "versions": versions, "feedback": cases, "position": position}
+    versions, cases, earlier = timeline
+    found = {"id": item_id, "versions": versions, "feedback": cases, "position": position}
+    return found if earlier is None else {**found, "next": earlier}
 
 
 async def traces(
@@ -199,7 +202,7 @@ async def links(desk: Desk, caller: Caller, ref: str, *, freshness: Freshness = 
             f"nothing that you may see names {ref[:300]!r}: give an item's id, trace:ID, message:ID or event:ID",
             ref=ref,
         )
-    named, edges = lineage_of_ref
-    more = {"more": True} if lineage.MAX_EDGES in (len(named), len(edges)) else {}
+    named, edges, may_be_more = lineage_of_ref
+    more = {"more": True} if may_be_more else {}
     older = {"past_retention": past} if past else {}
     return {"ref": ref, "events": named, "edges": edges, **more, **older, "position": position}

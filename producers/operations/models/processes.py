@@ -10,6 +10,7 @@ from kledger.contract.errors import UnknownProcess, ViewBehind
 from kledger.contract.scopes import Caller
 from ledger.event import JsonObject, Lineage
 from producers.operations.desk import ANY, Desk, Freshness, folded, reach, reach_head
+from producers.operations.outcomes import part_of_list
 from projections.views.processes import ask
 from projections.views.processes.ask import Page, Process
 
@@ -72,7 +73,7 @@ async def listed(desk: Desk, caller: Caller, of: Kind, page: Page, freshness: Fr
     position = desk.view.position
     owners = None if caller.is_operator else caller.entities()
     rows, total = await desk.view.ask(ask.processes, desk.org, of.KIND, owners, page)
-    return {"results": list(map(of.shown, rows)), "count": len(rows), "total": total, "position": position}
+    return part_of_list(list(map(of.shown, rows)), total, page.limit, page.offset, position)
 
 
 async def settled(

@@ -12,6 +12,7 @@ from functools import reduce
 from kledger.contract.errors import IllegalState, NotAvailable, NotOwner, VersionConflict
 from kledger.contract.scopes import Caller
 from kledger.requests.slims import SlimRequest
+from ledger import one_answer
 from ledger.event import JsonObject, Lineage, NewEvent
 from ledger.events.slim import SlimApproved, SlimRejected, SlimRequested, SlimWithdrawn
 from ledger.events.usage import Usage, together
@@ -211,8 +212,8 @@ async def _outdated(desk: Desk, process: Process, groups: Sequence[Proposed]) ->
     return {each.group: why for each in groups if (why := outdated(process.owner, each, now))}
 
 
-def _groups(groups: Sequence[Proposed], skipped: Mapping[int, str]) -> list[JsonObject]:
-    return [
+def _groups(proposed: Sequence[Proposed], skipped: Mapping[int, str]) -> list[JsonObject]:
+    groups = [
         {
             "group": each.group,
             "survivor": each.survivor,
@@ -224,8 +225,9 @@ def _groups(groups: Sequence[Proposed], skipped: Mapping[int, str]) -> list[Json
             "usage": each.usage,
             "skipped": skipped.get(each.group),
         }
-        for each in groups
+        for each in proposed
     ]
+    return one_answer.with_room(groups)
 
 
 def _totals(process: Process, groups: Sequence[Proposed], skipped: Mapping[int, str], still: int) -> JsonObject:

@@ -80,6 +80,6 @@ async def changes(
         await require_come(desk, after, "after")
     if position <= after:
         return {"changes": [], "next": after, "position": position}
-    found = await desk.view.ask(changed.changes, desk.org, caller, after, position, limit, followed)
-    following = found[-1]["position"] if len(found) == limit else position
+    found, more = await desk.view.ask(changed.changes, desk.org, caller, after, position, limit, followed)
+    following = found[-1]["position"] if more else position
     return {"changes": found, "next": following, "position": position}

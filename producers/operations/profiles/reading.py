@@ -113,18 +113,23 @@ async def sections(desk: Desk, caller: Caller, memories: Memories, language: Lan
     }
 
 
-async def history(desk: Desk, caller: Caller, memory_type: ProfileType, *, freshness: Freshness = ANY) -> JsonObject:
-    """Every version of one memory, oldest first. Raises InvalidPayload (no user named), UnknownProfile, ViewBehind."""
+async def history(
+    desk: Desk, caller: Caller, memory_type: ProfileType, before: int | None = None, *, freshness: Freshness = ANY
+) -> JsonObject:
+    """Every version of one memory before a position, oldest first: the latest, and `next`, where they are more than fit
+    into an answer. Raises InvalidPayload (no user named), UnknownProfile, ViewBehind.
+    """
     owner = owner_of(caller)
     await reach(desk, freshness)
     position = desk.view.position
-    versions = await desk.view.ask(ask.versions, desk.org, owner, memory_type)
-    if not versions:
+    versions, earlier = await desk.view.ask(ask.versions, desk.org, owner, memory_type, before)
+    if not versions and before is None:
         raise _no_memory(owner, memory_type)
     for version in versions:
         version["content"] = filled(memory_type, version["content"])
     name = str(memory_id(desk.org, owner, memory_type))
-    return {"id": name, "owner": owner, "memory_type": memory_type, "versions": versions, "position": position}
+    found = {"id": name, "owner": owner, "memory_type": memory_type, "versions": versions, "position": position}
+    return found if earlier is None else {**found, "next": earlier}
 
 
 def _no_memory(owner: str, memory_type: ProfileType) -> UnknownProfile:

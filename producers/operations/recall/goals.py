@@ -17,10 +17,12 @@ from kledger.contract.errors import Erased, UnknownGoal, ViewBehind
 from kledger.contract.language import ENGLISH, Language
 from kledger.contract.scopes import Caller
 from kledger.requests.knowledge import FocusRequest
+from ledger import one_answer
 from ledger.event import JsonObject, Lineage, NewEvent
 from ledger.events.goal import GoalFocused, goal_entity_id
 from ledger.events.recall import RecallServed
 from producers.operations.desk import ANY, Desk, Freshness, first_entity, reach
+from producers.operations.outcomes import part_of_list
 from producers.operations.publish import event_id, publish
 from producers.operations.recall.later import with_later_first
 from producers.operations.recall.search import search
@@ -141,7 +143,7 @@ def _focused(fact: GoalFocused, items: list[JsonObject], own_id: str, position: 
     return {
         "title": WORDS[language].focused,
         "output": goal_text(fact.description, said_once(items), language),
-        "metadata": {"items": items},
+        "metadata": {"items": one_answer.with_room(items)},
         "goal_id": fact.goal_id,
         "owner": fact.owner,
         "description": fact.description,
@@ -171,7 +173,7 @@ async def listed(
     if caller.is_operator:
         owners = None if owner is None else [owner]
     found, total = await desk.view.ask(goals, desk.org, owners, limit, offset)
-    return {"results": found, "count": len(found), "total": total, "position": position}
+    return part_of_list(found, total, limit, offset, position)
 
 
 async def goal(
@@ -204,7 +206,7 @@ async def goal(
         "goal_id": goal_id,
         "owner": shown.owner,
         "description": shown.description,
-        "knowledge": items,
+        "knowledge": one_answer.with_room(items),
         "section": knowledge_section(said_once(items), language),
         "left_out": left_out,
         **{name: getattr(shown, name) for name in _OF_LAST_FOCUS},

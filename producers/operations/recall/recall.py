@@ -17,6 +17,7 @@ from kledger.contract.recall import Intent
 from kledger.contract.scopes import Caller, check_name
 from kledger.contract.words import RecallLayer
 from kledger.requests.recall import RecallRequest
+from ledger import one_answer
 from ledger.event import JsonObject, Lineage
 from ledger.sessions.tokens import counter_for
 from producers.operations.desk import ANY, Desk, Freshness, moment_of, position_as_of, reach
@@ -101,7 +102,7 @@ async def recall(
         recall_id = await keep(desk, event)
     return {
         "intent": intent,
-        "results": results,
+        "results": one_answer.with_room(results),
         "count": len(results),
         "text": text,
         "shown": shown,

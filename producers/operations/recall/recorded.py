@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from kledger.contract.errors import UnknownReference
 from kledger.contract.scopes import Caller
+from ledger import one_answer
 from ledger.event import JsonObject
 from producers.operations.desk import ANY, Desk, Freshness, reach_recalls
 from producers.operations.knowledge.unknown import unknown
@@ -66,7 +67,7 @@ async def recall(desk: Desk, caller: Caller, recall_id: str, *, freshness: Fresh
             f"there is no recall {recall_id[:300]!r} of yours: an answer names its own as recall_id",
             ref=recall_id,
         )
-    return shown
+    return {**shown, "results": one_answer.with_room(shown["results"])}
 
 
 def _listed(found: Recalls, position: int) -> JsonObject:

@@ -13,6 +13,7 @@ from kledger.contract.errors import InvalidPayload
 from kledger.contract.scopes import Caller
 from kledger.contract.seal_mark import MARK
 from kledger.contract.words import RecallLayer, RecallPath, SearchKind
+from ledger import one_answer
 from ledger.event import JsonObject, Lineage
 from ledger.runtime import tracing
 from producers.operations.desk import ANY, Desk, Freshness, moment_of, position_as_of, reach
@@ -133,6 +134,8 @@ async def search(
         recall_id = await keep(desk, recall_event(desk, caller, lineage, kind, query, results, position))
     chosen = {} if choice is None else {"routed": choice.routed, "reason": choice.reason}
     why = {"explained": _explained(told[-1], results, choice)} if explain else {}
+    if not as_ranked:  # else another operation goes on with them
+        results = one_answer.with_room(results)
     answer = {"results": results, "count": len(results), "position": position, "recall_id": recall_id}
     return answer | chosen | why | of
 

@@ -8,6 +8,7 @@ from kledger.contract.bounds import MOST_QUERY, is_blank
 from kledger.contract.language import ENGLISH, Language
 from kledger.contract.scopes import Caller
 from kledger.contract.words import ProfileType
+from ledger import one_answer
 from ledger.event import JsonObject, Lineage, utc_now
 from producers.operations.desk import ANY, Desk, Freshness, reach
 from producers.operations.profiles import reading as profiles
@@ -66,11 +67,12 @@ async def startup(
         recall_id = await keep(
             desk, recall_event(desk, caller, lineage, "startup", query, served, position, language=language)
         )
+    shown = one_answer.with_room(served)
     return {
         "user_memory": memories.user_memory,
         "work_memory": memories.work_memory,
-        "profile": profile,
-        "results": related,
+        "profile": shown[: len(profile)],
+        "results": shown[len(profile) :],
         "count": len(served),
         "sections": sections,
         "prompt": "\n\n".join(section for section in sections.values() if section),

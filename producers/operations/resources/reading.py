@@ -48,8 +48,8 @@ async def get(
     then = await position_as_of(desk, as_of, freshness)
     row = await desk.view.ask(ask.resource, desk.org, caller, resource_id, then)
     if row is None:
-        if then is not None and (versions := await desk.view.ask(ask.versions, desk.org, caller, resource_id)):
-            raise UnknownResource(not_then(f"resource {resource_id!r}", then, versions), id=resource_id)
+        if then is not None and (found := await desk.view.ask(ask.versions, desk.org, caller, resource_id)):
+            raise UnknownResource(not_then(f"resource {resource_id!r}", then, found[0]), id=resource_id)
         raise unknown(resource_id)
     resource, sealed, current = row
     if resource["title"] == ERASED and await desk.view.ask(ask.is_erased, desk.org, resource_id, resource["version"]):
@@ -110,11 +110,17 @@ async def list_resources(
     return listed(replace(page, results=results), position)
 
 
-async def history(desk: Desk, caller: Caller, resource_id: str, *, freshness: Freshness = ANY) -> JsonObject:
-    """Every version of a resource that the caller may read. Raises UnknownResource, ViewBehind."""
+async def history(
+    desk: Desk, caller: Caller, resource_id: str, before: int | None = None, *, freshness: Freshness = ANY
+) -> JsonObject:
+    """Every version of a resource before a position that the caller may read: the latest, and `next`, where they are
+    more than fit into an answer. Raises UnknownResource, ViewBehind.
+    """
     await reach(desk, freshness)
     position = desk.view.position
-    versions = await desk.view.ask(ask.versions, desk.org, caller, resource_id)
-    if versions is None:
+    found = await desk.view.ask(ask.versions, desk.org, caller, resource_id, before)
+    if found is None:
         raise unknown(resource_id)
-    return {"id": resource_id, "versions": versions, "position": position}
+    versions, earlier = found
+    shown = {"id": resource_id, "versions": versions, "position": position}
+    return shown if earlier is None else {**shown, "next": earlier}

@@ -10,8 +10,10 @@ from kledger.contract.errors import UnknownSession
 from kledger.contract.scopes import Caller
 from kledger.contract.sessions import MOST_MESSAGES
 from kledger.contract.words import SessionFilter, SessionStatus
+from ledger import one_answer
 from ledger.event import JsonObject
 from ledger.sessions.head import Head
+from ledger.sessions.store import SessionStore
 from ledger.sessions.subjects import SessionKey
 from ledger.sessions.summaries import in_order
 from ledger.sessions.words import Message
@@ -23,6 +25,8 @@ from projections.views.times import rfc3339
 
 MOST_NAMED = 10
 """Sessions that have a message with one id, in one answer."""
+_AT_ONCE = 8
+"""Messages that are read at once."""
 
 
 async def messages(
@@ -55,7 +59,8 @@ async def messages(
 async def expand(
     desk: Desk, caller: Caller, session_id: str, record_id: str, *, owner: str | None = None
 ) -> JsonObject:
-    """The words of a message, or of those that a summary stands for: the first 1,000 (Expanded).
+    """The words of a message, or of those that a summary stands for: the first 1,000, as many as fit into an answer
+    (Expanded).
 
     Raises UnknownSession, BrokerUnavailable.
     """
@@ -68,11 +73,23 @@ async def expand(
     if summary is None:
         raise no_message(session_id, record_id)
     if summary.level == 2:
-        found_there = await asyncio.gather(*(store.message(session.key, each) for each in summary.messages))
-        summed = [each for each in found_there if each is not None]
+        summed = await _as_many_as_fit(store, session.key, summary.messages)
     else:  # an overview stands for everything from the first message on
         summed = await store.page(session.key, 0, min(summary.last_number, MOST_MESSAGES))
-    return _expanded(session_id, record_id, summed)
+    return _expanded(session_id, record_id, summed, goes_on=bool(summed) and summed[-1].number < summary.last_number)
+
+
+async def _as_many_as_fit(store: SessionStore, key: SessionKey, ids: Sequence[str]) -> list[Message]:
+    """Messages of a session by their ids, the first of them until they have as many bytes as an answer may have."""
+    found: list[Message] = []
+    size = 0
+    for begin in range(0, len(ids), _AT_ONCE):
+        for message in await asyncio.gather(*(store.message(key, each) for each in ids[begin : begin + _AT_ONCE])):
+            size += 0 if message is None else one_answer.size_of(message.shown())
+            if size > one_answer.MOST_BYTES and len(found) >= one_answer.LEAST:
+                return found
+            found += [] if message is None else [message]
+    return found
 
 
 async def named(desk: Desk, caller: Caller, message_id: str, *, owner: str | None = None) -> JsonObject:
@@ -95,15 +112,18 @@ async def summaries(desk: Desk, caller: Caller, session_id: str, *, owner: str |
     """What was summed up of a session (SessionSummaries). Raises UnknownSession, BrokerUnavailable."""
     session = await found(desk, caller, session_id, owner)
     segments, overview = in_order(await store_of(desk).summaries(session.key, session.head))
+    shown = one_answer.last_fitting([each.shown() for each in segments])
     return {
         "session_id": session_id,
-        "summaries": [each.shown() for each in segments],
+        "summaries": shown,
+        **({"more": True} if len(shown) < len(segments) else {}),
         "overview": None if overview is None else overview.shown(),
     }
 
 
-def _expanded(session_id: str, record_id: str, messages: Sequence[Message]) -> JsonObject:
-    return {"session_id": session_id, "id": record_id, "messages": [each.shown() for each in messages]}
+def _expanded(session_id: str, record_id: str, messages: Sequence[Message], *, goes_on: bool = False) -> JsonObject:
+    following = {"next": messages[-1].id} if goes_on else {}
+    return {"session_id": session_id, "id": record_id, "messages": [each.shown() for each in messages], **following}
 
 
 async def listed(

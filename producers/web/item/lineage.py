@@ -42,7 +42,8 @@ class Link:
 
 @dataclass(frozen=True, slots=True)
 class LineageShown:
-    """The figure, and all of it as two lists, which are bounded; `left_out` counts what is in neither.
+    """The figure, and all of it as two lists, which are bounded; `left_out` counts what is in neither, and with `more`
+    there may be what the answer had no room for.
 
     `looks` are the looks at pages that showed the item: they are counted, and not listed.
     """
@@ -52,6 +53,7 @@ class LineageShown:
     led_to: list[Link]
     left_out: int
     looks: int
+    more: bool
 
 
 async def lineage_of(ledger: AsyncLedgerClient, item_id: str, task: str, page: str, words: Words) -> LineageShown:
@@ -69,7 +71,7 @@ async def lineage_of(ledger: AsyncLedgerClient, item_id: str, task: str, page: s
         f"{page}#all",
     )
     left_out = max(0, len(came_from) - MOST_LISTED) + max(0, len(led_to) - MOST_LISTED)
-    return LineageShown(figure, came_from[:MOST_LISTED], led_to[:MOST_LISTED], left_out, looks)
+    return LineageShown(figure, came_from[:MOST_LISTED], led_to[:MOST_LISTED], left_out, looks, "more" in answer)
 
 
 def _links(answer: LineageOf, item_id: str, direction: str) -> list[Link]:

@@ -144,8 +144,12 @@ async def _chosen(visit: Visit) -> tuple[Sequence[str], bool]:
     if visit.text("all") is None:
         chosen = list(dict.fromkeys(filter(None, visit.request.query_params.getlist("id"))))
         return chosen[:MAX_BATCH], len(chosen) > MAX_BATCH
-    listed = await visit.ledger.list(limit=MAX_BATCH, **Narrowed.of(visit, LIST).filters())
-    return [item["id"] for item in listed["results"]], listed["total"] > MAX_BATCH
+    ids: list[str] = []
+    async for item in visit.ledger.iterate(page=MAX_BATCH, **Narrowed.of(visit, LIST).filters()):
+        if len(ids) == MAX_BATCH:
+            return ids, True
+        ids.append(item["id"])
+    return ids, False
 
 
 def _with(action: str, who: str, permission: str) -> With:

@@ -17,7 +17,7 @@ async def goals(_: Site, visit: Visit) -> Response:
     """The list, the one that was focused last first."""
     offset, owner = visit.number("offset", 0, most=2**31), visit.text("owner")
     listed = await visit.ledger.goals(owner=owner, limit=PAGE, offset=offset)
-    following = offset + PAGE if offset + listed["count"] < listed["total"] else None
+    following = offset + listed["count"] if 0 < listed["count"] < listed["total"] - offset else None
     return page(visit, "goals.html", goals=listed, owner=owner, following=following)
 
 

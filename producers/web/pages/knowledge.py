@@ -139,7 +139,7 @@ async def _listed(visit: Visit, narrowed: Narrowed, filters: ItemFilters) -> Sho
         total,
         offset,
         narrowed.link(offset=newer, then=then if newer else None) if offset else None,
-        narrowed.link(offset=offset + PAGE_SIZE, then=then) if listed["next"] is not None else None,
+        narrowed.link(offset=offset + len(items), then=then) if listed["next"] is not None else None,
         listed["degraded"],
     )
 

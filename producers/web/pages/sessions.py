@@ -27,7 +27,7 @@ async def sessions(_: Site, visit: Visit) -> Response:
     """The list."""
     offset, owner = visit.number("offset", 0, most=2**31), visit.text("owner")
     listed = await visit.ledger.sessions(status="all", owner=owner, limit=PAGE, offset=offset)
-    following = offset + PAGE if offset + listed["count"] < listed["total"] else None
+    following = offset + listed["count"] if 0 < listed["count"] < listed["total"] - offset else None
     return page(visit, "sessions.html", sessions=listed, owner=owner, following=following)
 
 

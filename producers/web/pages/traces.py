@@ -53,7 +53,7 @@ def _around(kind: str) -> Handle:
         named_id = visit.part("id")
         if not named_id.strip():
             raise InvalidPayload("an empty id names nothing", errors=[])
-        everything, said, has_session = await asyncio.gather(
+        (everything, more), said, has_session = await asyncio.gather(
             _events(visit, f"{kind}:{named_id}"),
             _said(visit, named_id) if kind == "message" else _nothing(),
             _has_session(visit, named_id) if kind == "trace" else _nothing(),
@@ -77,17 +77,20 @@ def _around(kind: str) -> Handle:
             events=described(events[:PAGE]),
             words=EVENTS,
             following=events[PAGE - 1]["position"] if len(events) > PAGE else None,
+            more=more,
         )
 
     return show
 
 
-async def _events(visit: Visit, ref: str) -> Sequence[LineageEvent]:
-    """The events around a reference; none where nothing that the person may see names it."""
+async def _events(visit: Visit, ref: str) -> tuple[Sequence[LineageEvent], bool]:
+    """The events around a reference, and whether there may be more; none where nothing that the person may see names
+    it."""
     try:
-        return (await visit.ledger.lineage(ref))["events"]
+        answer = await visit.ledger.lineage(ref)
     except UnknownReference:
-        return []
+        return [], False
+    return answer["events"], "more" in answer
 
 
 async def _said(visit: Visit, message_id: str) -> Sequence[SaidMessage]:

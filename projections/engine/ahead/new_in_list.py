@@ -16,6 +16,7 @@ import duckdb
 
 from kledger.contract.scopes import Caller
 from kledger.contract.words import ItemSort
+from ledger import one_answer
 from ledger.event import JsonObject
 from projections.engine.ahead.just_saved import sees
 from projections.engine.duckdb import checkpoint_of
@@ -67,8 +68,11 @@ def page_with(
         if rows and (sort != "newest" or wanted.tags):
             return None
         ahead = [row for row in rows if window.before is None or row["position"] < window.before]
-        shown = ahead[window.offset : window.offset + window.limit]
-        rest = Window(window.limit - len(shown), max(0, window.offset - len(ahead)), window.before)
+        asked = ahead[window.offset : window.offset + window.limit]
+        shown = one_answer.fitting(asked)
+        most = window.limit - len(shown) if len(shown) == len(asked) else 0
+        taken = sum(map(one_answer.size_of, shown))
+        rest = Window(most, max(0, window.offset - len(ahead)), window.before, taken)
         page = items_in(cursor, org, caller, wanted, rest, None, moment, sort)
     following = page.next if rest.limit else shown[-1]["position"]
     results = [*(in_list(row, wanted) for row in shown), *page.results]

@@ -15,11 +15,14 @@ import duckdb
 
 from kledger.contract.scopes import Caller
 from kledger.contract.words import ItemStatus
+from ledger import one_answer
 from ledger.event import JsonObject
+from ledger.one_answer import size_of
 from ledger.privacy.sealed import ERASED
 from projections.fold_kit.erased import positions_of
 from projections.fold_kit.named_rows import first_row, named_rows
-from projections.fold_kit.page import Page, Selection, Window, page_of
+from projections.fold_kit.page import Measured, Page, Selection, Window, fitting_rows, page_of
+from projections.fold_kit.sql_text import among_numbers
 from projections.views.access import LISTED, listed, readable_by, seen_by
 from projections.views.documents.abstracts import with_abstracts
 from projections.views.knowledge.ask import ITEM_COLUMNS, item_of
@@ -27,6 +30,7 @@ from projections.views.times import with_times
 
 _COLUMNS = """id, title, content_type, url, summary, starts, digests, characters, resource_ids, scopes, owner,
     visibility, version, position, epoch_us(created_at) AS created_at, epoch_us(updated_at) AS updated_at, status"""
+_LONG = ("title", "url", "summary", "starts", "digests", "resource_ids", "chunks")
 STATED = (
     *("title", "content_type", "url", "summary", "headings", "levels", "starts", "summaries", "digests"),
     *("characters", "resource_ids", "scopes"),
@@ -152,7 +156,7 @@ def documents(
     if status != "all":
         where.append("status = ?")
         values.append(status)
-    page = page_of(cursor, _COLUMNS, Selection("documents", where, values), window)
+    page = page_of(cursor, _COLUMNS, Selection("documents", where, values), window, texts=_LONG)
     shown = with_abstracts(cursor, org, page.results)
     return replace(page, results=[with_times(row, "created_at", "updated_at") for row in shown])
 
@@ -178,12 +182,28 @@ def document(
     bound = [org, document_id, *read_by]
     rows = named_rows(
         cursor,
-        f"SELECT id, section, content, status {source} ORDER BY ordinal LIMIT {int(limit)} OFFSET {int(offset)}",
+        f"SELECT id, section, made, status {source} ORDER BY ordinal LIMIT {int(limit)} OFFSET {int(offset)}",
         bound,
     )
     (total,) = cursor.execute(f"SELECT count(*) {source}", bound).fetchone() or (0,)
-    shown = with_times(row, "created_at", "updated_at")
-    return {**shown, "sections": sections, "chunks": rows, "count": len(rows), "total": total}
+    shown: JsonObject = {**with_times(row, "created_at", "updated_at"), "sections": sections}
+    told = _with_contents(cursor, rows, size_of(shown))
+    early = {"next": offset + len(told)} if len(told) < len(rows) else {}
+    return {**shown, "chunks": told, "count": len(told), "total": total, **early}
+
+
+_CONTENTS = Measured("knowledge_versions", "strlen(content)", "valid_from")
+
+
+def _with_contents(cursor: duckdb.DuckDBPyConnection, rows: Sequence[JsonObject], taken: int) -> list[JsonObject]:
+    """These chunks with what they say, the first of them that fit into an answer of which so many bytes are taken."""
+    read = fitting_rows(cursor, _CONTENTS, [row["made"] for row in rows], taken)
+    at = among_numbers("valid_from", read)
+    said = cursor.execute(f"SELECT valid_from, content FROM knowledge_versions WHERE {at}").fetchall() if read else []
+    contents = dict(said)
+    names = ("id", "section", "content", "status")
+    chunks = [row | {"content": contents[row["made"]]} for row in rows[: len(read)]]
+    return list(one_answer.fitting([{name: chunk[name] for name in names} for chunk in chunks], taken))
 
 
 def is_erased(cursor: duckdb.DuckDBPyConnection, org: str, document_id: str) -> bool:
@@ -236,7 +256,7 @@ def headings_above(headings: Sequence[str], levels: Sequence[int], section: int)
 
 # The section of a chunk is the last one that begins with it or before it.
 _CHUNKS = """
-SELECT d.id AS document, d.title, d.headings, d.levels, c.ordinal, k.id, k.content, k.status,
+SELECT d.id AS document, d.title, d.headings, d.levels, c.ordinal, k.id, k.version_position AS made, k.status,
     len(list_filter(d.starts, lambda s: s <= c.ordinal)) - 1 AS section
 FROM (
     SELECT org, id, title, headings, levels, starts, owner, scopes, shared_with,
@@ -261,7 +281,7 @@ def _places(
     chunks, values = _chunks(caller, f"list_has_any(chunks, (SELECT list(id) FROM ({LISTED}) AS asked(id)))")
     rows = named_rows(
         cursor,
-        f"SELECT * EXCLUDE (content, status) FROM ({chunks}) WHERE id IN ({LISTED}) ORDER BY document DESC",
+        f"SELECT * EXCLUDE (made, status) FROM ({chunks}) WHERE id IN ({LISTED}) ORDER BY document DESC",
         [org, listed(item_ids), *values, listed(item_ids)],
     )
     return {

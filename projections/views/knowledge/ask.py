@@ -19,6 +19,7 @@ from kledger.contract.words import ItemStatus
 from ledger.event import JsonObject
 from ledger.events.knowledge import KnowledgeSaved
 from projections.fold_kit.named_rows import first_row, named_rows
+from projections.fold_kit.page import bytes_of
 from projections.fold_kit.sql_text import among, among_numbers
 from projections.views.access import LISTED, listed, readable_by, seen_by
 from projections.views.knowledge.evidence import confidence
@@ -40,11 +41,15 @@ ITEM_NAMES = tuple(column.name for column in _READ)
 ITEM_VALUES = ", ".join(f"{column.name}{'::VARCHAR' if column.kind == 'JSON' else ''}" for column in _READ)
 """The columns of an item, once they are read, as values of a JSON array: a document as its text, which keeps
 its numbers."""
+LONG = ("task", "content", "tags", "resource_ids", "source", "memory")
+"""The columns of an item, and of a version of one, that may be long."""
+BYTES = bytes_of(LONG)
+"""The bytes of an item, or of a version of one (SQL)."""
 WHERE_SET = ("merged_into", *SHOWN)
 """The columns that answers have where they are not null."""
 STATED = ("types", "task", "content", "tags", "scopes", "resource_ids", "source", "score")
 """What a save states of an item, beside its owner and its counts."""
-_VERSION_COLUMNS = f"""version, change, types, task, content, tags, scopes, owner, visibility, resource_ids, source,
+_VERSION_COLUMNS = f"""version, change, types, task, {{content}}, tags, scopes, owner, visibility, resource_ids, source,
     score, status, {"".join(f"{name}, " for name in (*SHOWN, *MEMORY_COLUMNS))} valid_from, valid_to,
     epoch_us(valid_from_time) AS valid_from_time, epoch_us(valid_to_time) AS valid_to_time, actor, trace_id,
     message_id, event_id, shared_with, writers"""
@@ -195,7 +200,7 @@ def versions(
     may, values = readable_by(caller, "v.")
     rows = named_rows(
         cursor,
-        f"""SELECT {_VERSION_COLUMNS} FROM knowledge_versions AS v
+        f"""SELECT {_VERSION_COLUMNS.format(content=part.content())} FROM knowledge_versions AS v
             WHERE org = ? AND id = ? AND {may} {part.narrowed("valid_from")}""",
         [org, item_id, *values],
     )
@@ -203,7 +208,8 @@ def versions(
     reasons = _reasons(cursor, [row["valid_from"] for row in rows])
     result = []
     for row in rows:
-        row |= part.shortened(row["content"]) | reasons.get(row["valid_from"], {})
+        length = row.pop("length", 0)
+        row |= ({"length": length} if length > len(row["content"]) else {}) | reasons.get(row["valid_from"], {})
         acl = _acl(row.pop("shared_with"), row.pop("writers"))
         row = {name: value for name, value in row.items() if name not in SHOWN or value is not None}
         stated = {"tags": parsed(row["tags"]), "source": _filled_fields(row["source"])}

@@ -18,14 +18,15 @@ from kledger.contract.memory import are_words
 from kledger.contract.projects import SHARED_KINDS, meant_for
 from kledger.contract.scopes import Caller
 from kledger.contract.words import MemoryConcern, MemoryLayer, ProjectRole
+from ledger import one_answer
 from ledger.event import JsonObject
 from projections.fold_kit.named_rows import first_row, named_rows
-from projections.fold_kit.page import Page, Window
-from projections.fold_kit.sql_text import among
+from projections.fold_kit.page import Measured, Page, Window, fitting_rows, in_one_state
+from projections.fold_kit.sql_text import among, among_numbers
 from projections.fold_kit.versioned_view import Column, comments
 from projections.fold_kit.visibility import shared_by_a_project
 from projections.views.access import LISTED, listed, readable_by, seen_by
-from projections.views.knowledge.ask import ITEM_COLUMNS, WHERE_SET, whole
+from projections.views.knowledge.ask import BYTES, ITEM_COLUMNS, WHERE_SET, whole
 from projections.views.knowledge.evidence import CREDITED, SUPPORTS
 from projections.views.knowledge.memory_fields import stated_memory
 from projections.views.knowledge.memory_health import concern
@@ -94,7 +95,7 @@ class Wanted:
     tags: Sequence[str] = ()
 
 
-def memories(
+def _memories(
     cursor: duckdb.DuckDBPyConnection,
     org: str,
     caller: Caller,
@@ -143,16 +144,33 @@ def memories(
         values += [org, *seen_values]
     matching = f"FROM {source} AS m WHERE {' AND '.join(where)}"
     parameters = [*first, *values]
-    rows = named_rows(
-        cursor,
-        f"""SELECT {_COLUMNS} {matching}
+    found = cursor.execute(
+        f"""SELECT m.created_position {matching}
             ORDER BY m.happened_at DESC, coalesce(m.importance, 0.5) DESC, m.created_position DESC
             LIMIT {int(window.limit)} OFFSET {int(window.offset)}""",
         parameters,
-    )
+    ).fetchall()
+    results = _shown(cursor, [position for (position,) in found], as_of, moment)
     ((total,),) = cursor.execute(f"SELECT count(*) {matching}", parameters).fetchall()
-    following = window.offset + window.limit if window.offset + len(rows) < total else None
-    return Page([memory_of(row, moment) for row in rows], total, following)
+    following = window.offset + len(results)
+    return Page(results, total, following if results and following < total else None)
+
+
+memories = in_one_state(_memories)
+"""A page of the memories that the caller sees, in one state of the view."""
+
+
+def _shown(
+    cursor: duckdb.DuckDBPyConnection, created: Sequence[int], as_of: int | None, moment: datetime
+) -> list[JsonObject]:
+    """The memories that were saved at these positions, the first of them that fit into an answer."""
+    source, first = _source(as_of)
+    contents = "(FROM knowledge_versions WHERE valid_to IS NULL)" if as_of is None else f"knowledge_at({int(as_of)})"
+    created = fitting_rows(cursor, Measured(contents, BYTES), created)
+    at = among_numbers("created_position", created)
+    rows = named_rows(cursor, f"SELECT {_COLUMNS} FROM {source} WHERE {at}", first) if created else []
+    by_position = {row["created_position"]: memory_of(row, moment) for row in rows}
+    return list(one_answer.fitting([by_position[position] for position in created]))
 
 
 def memory(

@@ -15,21 +15,27 @@ import duckdb
 import orjson
 
 from kledger.contract.scopes import Caller
+from ledger import one_answer
 from ledger.event import FROM, JsonObject
 from ledger.events.knowledge import KnowledgeScored
 from ledger.events.recall import RecallServed
 from projections.fold_kit.erased import NOTHING, Places, places_of, within
 from projections.fold_kit.named_rows import named_rows
-from projections.fold_kit.sql_text import among
+from projections.fold_kit.page import Measured, bytes_of, fitting_rows
+from projections.fold_kit.sql_text import among, among_numbers
 from projections.views.access import LISTED, listed, readable_by
 from projections.views.feedback.ask import told_to
 from projections.views.knowledge.ask import MOST_TASK, parsed
-from projections.views.lineage.roles import ABOVE, BELOW, OWN, around, role_of
+from projections.views.lineage.roles import ABOVE, BELOW, MAX_STEPS, OWN, around, role_of
 from projections.views.times import with_times
 
 MAX_EDGES = 10_000
 """Links, and events, in one answer."""
 _CASE = ("task", "query", "outcome", "reason")
+_SCORE = f"CASE s.type WHEN '{KnowledgeScored.name}' THEN (s.data->>'$.score')::INTEGER END"
+_EVENTS = Measured("other_events", "strlen(data::VARCHAR)", "position")
+_CASE_COLUMNS = "task AS case_task, query, outcome, reason"
+_CASE_NAMES = ("case_task", "query", "outcome", "reason")
 _PARTS = ", ".join(f"CAST(s.data->'$.{part}' AS VARCHAR)" for part in FROM)
 
 
@@ -123,29 +129,76 @@ def _with_ids(
 
 def links(
     cursor: duckdb.DuckDBPyConnection, org: str, caller: Caller, ref: str
-) -> tuple[list[JsonObject], list[JsonObject]] | None:
-    """The events around `ref` (an item's id, or a reference) and the links between them, each in the order of the log.
+) -> tuple[list[JsonObject], list[JsonObject], bool] | None:
+    """The events around `ref` (an item's id, or a reference) and the links between them, each in the order of the log,
+    and whether there may be more.
 
-    At most MAX_EDGES of each; None when nothing that the caller may read names it. An event stands there once, with its
+    At most MAX_EDGES of each, as many as fit into an answer, and of causes and effects those within MAX_STEPS; None
+    when nothing that the caller may read names it. An event stands there once, with its
     role. Links `from`: what the events of `ref` named, and further up from cause to cause; `ref` is what is named.
     Links `to`: the events that name it, and further down to those that they `caused`; `ref` is what they are about. A
     recall that served an item has a `served` link to it. A verdict on an item, and the trace that the verdict names,
     are `to`. A link is left out when the caller may not read what its event is about. `stated_in` is where a trace or
     message is named: the parts of the event's data, else its envelope.
     """
-    rows = _around(cursor, org, caller, ref)
-    if not rows:
+    found = _around(cursor, org, caller, ref)
+    if not found:
         return None
+    rows = _with_cases(cursor, found)
+    more = len(found) == MAX_EDGES or len(rows) < len(found) or any(row["step"] == MAX_STEPS for row in rows)
     tasks = _tasks(cursor, org, {row["entity_id"] for row in rows if row["entity"] == "knowledge"})
     questions = _questions(cursor, [row["position"] for row in rows if row["event_type"] == RecallServed.name])
-    steps, edges = [], []
+    stated = _stated(cursor, rows)
+    told: list[tuple[JsonObject, list[JsonObject]]] = []
     for row in rows:
-        found, parts = row.pop("links") or (), row.pop("parts")
+        links_of = row.pop("links") or ()
+        del row["step"], row["naming"]
+        row["score"], parts = stated.get(row["position"], (None, None))
         row = with_times(row, "time")
-        edges += [_edge(ref, row, direction, relation, name, parts) for direction, relation, name in found]
+        edges = [_edge(ref, row, direction, relation, name, parts) for direction, relation, name in links_of]
         step = _step(ref, row | tasks.get(row["entity_id"], {}))
-        steps.append(step | questions.get(row["position"], {}))
-    return steps, edges[:MAX_EDGES]
+        told.append((step | questions.get(row["position"], {}), edges))
+    shown = one_answer.fitting(told)
+    all_edges = [edge for _, edges in shown for edge in edges]
+    return (
+        [step for step, _ in shown],
+        all_edges[:MAX_EDGES],
+        more or len(shown) < len(told) or len(all_edges) >= MAX_EDGES,
+    )
+
+
+def _stated(
+    cursor: duckdb.DuckDBPyConnection, rows: Sequence[JsonObject]
+) -> dict[int, tuple[int | None, list[str | None]]]:
+    """Of each of these events that names a trace or message, or is a score, by position: the score, and the parts of
+    its data that may name them.
+
+    They are parsed a few at a time: DuckDB holds what it parsed of up to 2,048 events at once, each of which may have a
+    megabyte.
+    """
+    left = [row["position"] for row in rows if row["naming"] or row["event_type"] == KnowledgeScored.name]
+    found: dict[int, tuple[int | None, list[str | None]]] = {}
+    while left:
+        part = fitting_rows(cursor, _EVENTS, left)
+        at = among_numbers("s.position", part)
+        stated = cursor.execute(f"SELECT s.position, {_SCORE}, [{_PARTS}] FROM other_events AS s WHERE {at}").fetchall()
+        found |= {position: (score, parts) for position, score, parts in stated}
+        left = left[len(part) :]
+    return found
+
+
+def _with_cases(cursor: duckdb.DuckDBPyConnection, rows: list[JsonObject]) -> list[JsonObject]:
+    """These rows with the words of their verdicts, up to the first one whose words are more than fit into an answer."""
+    judged = [row["position"] for row in rows if row["verdict"] is not None]
+    read = fitting_rows(cursor, Measured("feedback", bytes_of(_CASE), "position"), judged)
+    at = among_numbers("position", read)
+    words = {
+        row.pop("position"): row
+        for row in (named_rows(cursor, f"SELECT position, {_CASE_COLUMNS} FROM feedback WHERE {at}") if read else [])
+    }
+    nothing = dict.fromkeys(_CASE_NAMES)
+    shown = rows if len(read) == len(judged) else [row for row in rows if row["position"] < judged[len(read)]]
+    return [row | words.get(row["position"], nothing) for row in shown]
 
 
 def _around(cursor: duckdb.DuckDBPyConnection, org: str, caller: Caller, ref: str) -> list[JsonObject]:
@@ -161,12 +214,12 @@ def _around(cursor: duckdb.DuckDBPyConnection, org: str, caller: Caller, ref: st
         f"""
         {walk},
         seen AS (
-            SELECT position, '{OWN}' AS place, NULL::VARCHAR AS relation FROM own
-            UNION ALL SELECT position, '{ABOVE}', NULL FROM up
-            UNION ALL SELECT position, '{BELOW}', relation FROM down
+            SELECT position, '{OWN}' AS place, NULL::VARCHAR AS relation, 0 AS step FROM own
+            UNION ALL SELECT position, '{ABOVE}', NULL, step FROM up
+            UNION ALL SELECT position, '{BELOW}', relation, step FROM down
         ),
         once AS (
-            SELECT position, list(DISTINCT place) AS places,
+            SELECT position, max(step) AS step, list(DISTINCT place) AS places,
                 list(DISTINCT relation) FILTER (relation IS NOT NULL) AS relations
             FROM seen GROUP BY position
         ),
@@ -187,15 +240,14 @@ def _around(cursor: duckdb.DuckDBPyConnection, org: str, caller: Caller, ref: st
             FROM found GROUP BY position
         ),
         told AS (
-            SELECT f.* FROM feedback AS f WHERE f.position IN (SELECT position FROM once) AND {told}
+            SELECT f.position, f.verdict FROM feedback AS f
+            WHERE f.position IN (SELECT position FROM once) AND {told}
         )
         SELECT e.event_id, e.type AS event_type, e.entity, e.entity_id, e.actor, e.trace_id, e.message_id, e.position,
-            epoch_us(e.stream_time) AS time, o.places, o.relations,
-            CASE e.type WHEN '{KnowledgeScored.name}' THEN (s.data->>'$.score')::INTEGER END AS score,
-            f.verdict, f.task AS case_task, f.query, f.outcome, f.reason,
-            n.links, CASE WHEN n.naming THEN [{_PARTS}] END AS parts
+            epoch_us(e.stream_time) AS time, o.step, o.places, o.relations, f.verdict,
+            n.links, n.naming
         FROM once AS o JOIN events AS e ON e.position = o.position LEFT JOIN told AS f ON f.position = o.position
-            LEFT JOIN other_events AS s ON s.position = o.position LEFT JOIN linked AS n ON n.position = o.position
+            LEFT JOIN linked AS n ON n.position = o.position
         WHERE e.org = ? AND {may} ORDER BY e.position LIMIT {MAX_EDGES}
         """,
         [*walked, *(org, ref, ref.startswith("message:")), *(org, ref), *told_values, org, *may_values],

@@ -11,6 +11,8 @@ import duckdb
 import orjson
 
 from ledger.event import JsonObject
+from projections.fold_kit.page import Measured, fitting_rows
+from projections.fold_kit.sql_text import among_numbers
 from projections.views.access import LISTED, listed
 from projections.views.times import rfc3339
 
@@ -21,6 +23,8 @@ _NAMES = (
 """The stages and fields in which a process names its items."""
 _COLUMNS = """p.kind, p.id, p.owner, p.stage, p.outcome, p.said::VARCHAR, p.requested_event, p.requested_position,
     epoch_us(p.requested_at), p.position, epoch_us(p.updated_at)"""
+
+_MEASURED = Measured("processes AS p", "strlen(p.said::VARCHAR)", "p.requested_position")
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +92,10 @@ def process(cursor: duckdb.DuckDBPyConnection, org: str, kind: str, process_id: 
 def processes(
     cursor: duckdb.DuckDBPyConnection, org: str, kind: str, owners: Sequence[str] | None, page: Page
 ) -> tuple[list[Process], int]:
-    """A page of the processes of these owners (None: of all), newest first, and the total."""
+    """A page of the processes of these owners (None: of all), newest first, and the total.
+
+    The page ends early where they are more than fit into an answer.
+    """
     where, values = ["p.org = ?", "p.kind = ?"], [org, kind]
     if owners is not None:
         where.append(f"p.owner IN ({LISTED})")
@@ -100,10 +107,14 @@ def processes(
         where.append("(" + " OR ".join(f"(p.said->'{stage}'->>{field}) = ?" for stage, field in _NAMES) + ")")
         values += [page.item_id] * len(_NAMES)
     matching = f"FROM processes AS p WHERE {' AND '.join(where)}"
-    rows = cursor.execute(
-        f"""SELECT {_COLUMNS} {matching}
+    found = cursor.execute(
+        f"""SELECT p.requested_position {matching}
             ORDER BY p.requested_position DESC LIMIT {int(page.limit)} OFFSET {int(page.offset)}""",
         values,
+    ).fetchall()
+    at = among_numbers("p.requested_position", fitting_rows(cursor, _MEASURED, [position for (position,) in found]))
+    rows = cursor.execute(
+        f"SELECT {_COLUMNS} {matching} AND {at} ORDER BY p.requested_position DESC", values
     ).fetchall()
     counted = cursor.execute(f"SELECT count(*) {matching}", values).fetchone()
     return [_process(row) for row in rows], int(counted[0]) if counted else 0

@@ -9,6 +9,7 @@ import orjson
 
 from ledger.event import JsonObject
 from projections.fold_kit.named_rows import named_rows
+from projections.fold_kit.page import Measured, bytes_of, latest
 from projections.views.times import with_times
 
 
@@ -34,15 +35,22 @@ def profiles(cursor: duckdb.DuckDBPyConnection, org: str, owner: str, as_of: int
     return {row["memory_type"]: Profile(**row | {"content": orjson.loads(row["content"])}) for row in rows}
 
 
-def versions(cursor: duckdb.DuckDBPyConnection, org: str, owner: str, memory_type: str) -> list[JsonObject]:
-    """Every version of one memory, oldest first, its content as written."""
-    rows = named_rows(
-        cursor,
-        """SELECT version, change, status, content, valid_from, valid_to, epoch_us(valid_from_time) AS valid_from_time,
-               epoch_us(valid_to_time) AS valid_to_time, trace_id, message_id, event_id
-           FROM profile_versions WHERE org = ? AND owner = ? AND memory_type = ? ORDER BY valid_from""",
-        [org, owner, memory_type],
-    )
-    return [
+_VERSIONS = Measured("profile_versions", bytes_of(("content",)), "valid_from")
+_VERSION_COLUMNS = """version, change, status, content, valid_from, valid_to,
+    epoch_us(valid_from_time) AS valid_from_time, epoch_us(valid_to_time) AS valid_to_time,
+    trace_id, message_id, event_id"""
+
+
+def versions(
+    cursor: duckdb.DuckDBPyConnection, org: str, owner: str, memory_type: str, before: int | None = None
+) -> tuple[list[JsonObject], int | None]:
+    """Every version of one memory before a position, oldest first, its content as written: the latest that fit into an
+    answer, and the position before which the others are.
+    """
+    earlier = "" if before is None else f"AND valid_from < {int(before)}"
+    found = f"FROM profile_versions WHERE org = ? AND owner = ? AND memory_type = ? {earlier}"
+    rows, following = latest(cursor, _VERSIONS, found, [org, owner, memory_type], _VERSION_COLUMNS)
+    shown = [
         with_times(row | {"content": orjson.loads(row["content"])}, "valid_from_time", "valid_to_time") for row in rows
     ]
+    return shown, following

@@ -14,6 +14,7 @@ import duckdb
 
 from kledger.contract.scopes import Caller
 from kledger.contract.words import RecallKind
+from ledger import one_answer
 from ledger.event import JsonObject
 from projections.fold_kit.named_rows import named_rows
 from projections.fold_kit.page import Page, Window
@@ -202,5 +203,6 @@ def _page(cursor: duckdb.DuckDBPyConnection, columns: str, where: str, window: W
     total = len(rows)
     if window.before is not None or len(rows) == window.limit:  # there may be others
         ((total,),) = cursor.execute(f"SELECT count(*) FROM {source}").fetchall()
-    results = [with_times(row, "time") for row in rows]
-    return Recalls(results, total, rows[-1]["position"] if len(rows) == window.limit else None)
+    shown = one_answer.fitting(rows)
+    goes_on = len(rows) == window.limit or len(shown) < len(rows)
+    return Recalls([with_times(row, "time") for row in shown], total, shown[-1]["position"] if goes_on else None)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import duckdb
 
+from ledger import one_answer
 from ledger.event import JsonObject
 from projections.fold_kit.named_rows import named_rows
 from projections.fold_kit.sql_text import among
@@ -16,8 +17,10 @@ MOST_BODY = 2_000
 
 def refused_events(
     cursor: duckdb.DuckDBPyConnection, *, after: int = 0, limit: int = 100, code: str | None = None
-) -> list[JsonObject]:
+) -> tuple[list[JsonObject], bool]:
     """The refused events after a position, in order: position, time, subject, event_id, type, code, reason, body.
+
+    As many as fit into an answer, and whether that is fewer than there are within the limit.
 
     `body` is cut after MOST_BODY characters; `refused_events` has the whole of it.
     """
@@ -28,7 +31,8 @@ def refused_events(
             FROM refused_events WHERE position > ? AND (? IS NULL OR code = ?) ORDER BY position LIMIT ?""",
         [after, code, code, limit],
     )
-    return [with_times(row, "time") for row in rows]
+    shown = one_answer.fitting(rows)
+    return [with_times(row, "time") for row in shown], len(shown) < len(rows)
 
 
 def refusal_among(cursor: duckdb.DuckDBPyConnection, positions: Sequence[int]) -> tuple[str, str] | None:

@@ -19,14 +19,15 @@ from ledger.event import JsonObject
 from ledger.privacy.sealed import ERASED
 from ledger.readers import readers
 from projections.fold_kit.erased import positions_of
-from projections.fold_kit.named_rows import first_row, named_rows
-from projections.fold_kit.page import Page, Selection, Window, page_of
+from projections.fold_kit.named_rows import first_row
+from projections.fold_kit.page import Measured, Page, Selection, Window, bytes_of, latest, page_of
 from projections.views.access import LISTED, listed, readable_by, seen_by
 from projections.views.resources.tables import HAS_SECURE
 from projections.views.times import with_times
 
 _COLUMNS = """id, title, body, has_secure, content_type, metadata, expired, scopes, owner, visibility, shared_with,
     version, position, epoch_us(created_at) AS created_at, epoch_us(updated_at) AS updated_at, status"""
+_LONG = ("title", "body", "metadata")
 _STATEMENT = ("title", "body", "content_type", "metadata", "scopes", "shared_with")
 
 
@@ -135,7 +136,7 @@ def resources(
         source = f"resources_at({int(as_of)})"
         where.append(f"id IN (SELECT id FROM resources WHERE org = ? AND {seen})")
         values += [org, *seen_values]
-    page = page_of(cursor, _COLUMNS, Selection(source, where, values), window)
+    page = page_of(cursor, _COLUMNS, Selection(source, where, values), window, texts=_LONG)
     return replace(page, results=[_as_json(row, "created_at", "updated_at") for row in page.results])
 
 
@@ -158,23 +159,27 @@ def readers_of(cursor: duckdb.DuckDBPyConnection, org: str, caller: Caller, ids:
     return {row[0]: readers(*row[1:]) for row in rows}
 
 
-def versions(cursor: duckdb.DuckDBPyConnection, org: str, caller: Caller, resource_id: str) -> list[JsonObject] | None:
-    """Every version that the caller may read by the scopes it had then, oldest first, without secrets.
+_VERSIONS = Measured("resource_versions", bytes_of(_LONG), "valid_from")
+_VERSION_COLUMNS = f"""version, change, title, body, {HAS_SECURE} AS has_secure, content_type, metadata,
+    scopes, owner, shared_with, status, valid_from, valid_to, epoch_us(valid_from_time) AS valid_from_time,
+    epoch_us(valid_to_time) AS valid_to_time, actor, trace_id, message_id, event_id"""
+
+
+def versions(
+    cursor: duckdb.DuckDBPyConnection, org: str, caller: Caller, resource_id: str, before: int | None = None
+) -> tuple[list[JsonObject], int | None] | None:
+    """Every version before a position that the caller may read by the scopes it had then, oldest first, without
+    secrets: the latest that fit into an answer, and the position before which the others are.
 
     None when the caller may not read the resource as it is now.
     """
     if not readable_ids(cursor, org, caller, [resource_id]):
         return None
     readable, values = readable_by(caller)
-    rows = named_rows(
-        cursor,
-        f"""SELECT version, change, title, body, {HAS_SECURE} AS has_secure, content_type, metadata,
-                scopes, owner, shared_with, status, valid_from, valid_to, epoch_us(valid_from_time) AS valid_from_time,
-                epoch_us(valid_to_time) AS valid_to_time, actor, trace_id, message_id, event_id
-            FROM resource_versions WHERE org = ? AND id = ? AND {readable} ORDER BY valid_from""",
-        [org, resource_id, *values],
-    )
-    return [_as_json(row, "valid_from_time", "valid_to_time") for row in rows]
+    earlier = "" if before is None else f"AND valid_from < {int(before)}"
+    found = f"FROM resource_versions WHERE org = ? AND id = ? AND {readable} {earlier}"
+    rows, following = latest(cursor, _VERSIONS, found, [org, resource_id, *values], _VERSION_COLUMNS)
+    return [_as_json(row, "valid_from_time", "valid_to_time") for row in rows], following
 
 
 def _as_json(row: JsonObject, *times: str) -> JsonObject:

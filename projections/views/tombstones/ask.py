@@ -10,10 +10,12 @@ import duckdb
 from kledger.contract.projects import scope_of
 from kledger.contract.scopes import Caller
 from kledger.contract.words import HeldStatus
+from ledger import one_answer
 from ledger.event import JsonObject
 from projections.fold_kit.erased import erased_at
 from projections.fold_kit.named_rows import named_rows
-from projections.fold_kit.sql_text import text
+from projections.fold_kit.page import Measured, fitting_rows
+from projections.fold_kit.sql_text import among_numbers, text
 from projections.fold_kit.visibility import readers, shared_by_a_project
 from projections.views.access import LIST, listed, readable_by
 from projections.views.knowledge.ask import parsed
@@ -22,6 +24,8 @@ from projections.views.times import with_times
 _PROJECTS = f"list_filter({readers('k.')}, lambda x: starts_with(x, {text(scope_of(''))}))"
 _FIELDS: dict[str, type] = {"types": list, "task": str, "content": str, "tags": dict}
 """What is shown of a statement, where it is of that form: a publisher of its own may state anything."""
+
+_MEASURED = Measured("held_statements AS h", "strlen(h.statement::VARCHAR)", "h.requested_position")
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +45,7 @@ def held(
 
     Their owner may; and who reads the statement and may change the item that was retired: its owner, or a coordinator
     of the projects that share it; `coordinated` are the scopes of the projects that the caller coordinates. Of an item
-    that the caller does not read, nothing but the id is shown.
+    that the caller does not read, nothing but the id is shown. The page ends early where they are more than fit.
     """
     seeing = caller if caller.is_operator else replace(caller, further=(*caller.further, *coordinated))
     may, values = _may_decide(caller, seeing, coordinated)
@@ -56,6 +60,11 @@ def held(
         LEFT JOIN tombstones AS t ON t.org = h.org AND t.item_id = h.item_id AND t.position = h.retired_at
         LEFT JOIN other_events AS e ON e.position = t.position
         WHERE {" AND ".join(where)}"""
+    order = "ORDER BY h.requested_position DESC"
+    found = cursor.execute(
+        f"SELECT h.requested_position {source} {order} LIMIT {int(wanted.limit)} OFFSET {int(wanted.offset)}", values
+    ).fetchall()
+    at = among_numbers("h.requested_position", fitting_rows(cursor, _MEASURED, [position for (position,) in found]))
     rows = named_rows(
         cursor,
         f"""SELECT h.id, h.status, h.owner, h.scopes, h.knowledge_id, h.item_id, coalesce({reads}, FALSE) AS reads,
@@ -63,11 +72,11 @@ def held(
             CASE WHEN {erased_at("t.position", "reason")} THEN NULL ELSE e.data->>'reason' END AS reason,
             h.statement::VARCHAR AS statement, h.decided_by, h.decision, epoch_us(h.held_at) AS held_at,
             epoch_us(h.updated_at) AS updated_at, h.position
-            {source} ORDER BY h.requested_position DESC LIMIT {int(wanted.limit)} OFFSET {int(wanted.offset)}""",
+            {source} AND {at} {order}""",
         [*read_values, *values],
     )
     ((total,),) = cursor.execute(f"SELECT count(*) {source}", values).fetchall()
-    return [_shown(row) for row in rows], total
+    return list(one_answer.fitting([_shown(row) for row in rows])), total
 
 
 def _may_decide(caller: Caller, seeing: Caller, coordinated: Sequence[str]) -> tuple[str, list[str]]:

@@ -23,11 +23,12 @@ async def shown(visit: Visit) -> Mapping[str, Any]:
     after, parked = visit.number("after", 0, most=MOST_POSITION), visit.text("of") == "parked"
     listed = await visit.ledger.refused(after=after, limit=PER_PAGE + 1, code=_PARKED if parked else None)
     rows = listed["refused"][:PER_PAGE]
+    goes_on = len(listed["refused"]) > PER_PAGE or "next" in listed
     return {
         "rows": rows,
         "of": "parked" if parked else None,
         "after": after,
-        "following": rows[-1]["position"] if len(listed["refused"]) > PER_PAGE else None,
+        "following": rows[-1]["position"] if goes_on else None,
         "job": await _job(visit),
     }
 
