@@ -62,10 +62,13 @@ class Cut:
     says: str
     params: dict[str, Any] = field(default_factory=dict)
     around: int = 0
-    """Bytes of the same in other words, such as a prompt, which has a bound of its own."""
+    """Bytes of entries that are short already, so many as there are."""
+    texts: tuple[str, ...] = ()
+    """The same once more as a text for a prompt, of which the characters of each entry are bounded."""
     who: dict[str, str] = field(default_factory=lambda: ALICE)
 
 
+_PROMPT = ("sections", "section", "prompt")
 GROWS: dict[str, tuple[Pages | Cut, ...]] = {
     "/api/knowledge": (
         Pages("/api/knowledge", ("results",)),
@@ -93,10 +96,10 @@ GROWS: dict[str, tuple[Pages | Cut, ...]] = {
     "/api/documents": (Pages("/api/documents", ("results",)),),
     "/api/documents/{document_id}": (Pages("/api/documents/d0", ("chunks",), by="offset"),),
     "/api/recall/startup": (
-        Cut("/api/recall/startup", "shortened", {"q": "a lamp", "top_k": 50, "min_match": 0}, 40_000),
+        Cut("/api/recall/startup", "shortened", {"q": "a lamp", "top_k": 50, "min_match": 0}, 40_000, _PROMPT),
     ),
     "/api/goals": (Pages("/api/goals", ("results",), "goal_id", by="offset"),),
-    "/api/goals/{goal_id}": (Cut("/api/goals/g0", "shortened", around=5_000),),
+    "/api/goals/{goal_id}": (Cut("/api/goals/g0", "shortened", around=10_000, texts=_PROMPT),),
     "/api/recalls": (Pages("/api/recalls", ("results",), "recall_id"),),
     "/api/recalls/{recall_id}": (Cut("/api/recalls/{recall}", "shortened"),),
     "/api/overview": (Cut("/api/overview", "shortened"),),
@@ -189,7 +192,7 @@ class Asking:
         """The answer where all of it fits, and as it is where it does not."""
         room = ROOM + (asked.around if isinstance(asked, Cut) else 0)
         whole = await self.read(asked)
-        assert len(whole.content) > room + LETTERS, f"there is not enough of it here: {len(whole.content)}"
+        assert _size(whole, asked) > room + LETTERS, f"there is not enough of it here: {_size(whole, asked)}"
         patched.setattr(one_answer, "MOST_BYTES", MOST)
         patched.setattr(one_answer, "BEGINNING", 50)
         patched.setattr(one_answer, "SMALL", 100)
@@ -197,7 +200,7 @@ class Asking:
         documented = Documented(document=_DOCUMENT)
         documented.check(answer)
         assert not documented.faults, documented.faults
-        assert len(answer.content) < room, len(answer.content)
+        assert _size(answer, asked) < room, _size(answer, asked)
         return whole, answer
 
 
@@ -226,6 +229,11 @@ async def _all_pages(asking: Asking, asked: Pages, answer: httpx.Response, room:
             break  # what is followed has a `next` for ever
         found, pages = [*found, *more], pages + 1
     return found, pages
+
+
+def _size(answer: httpx.Response, asked: Pages | Cut) -> int:
+    texts = asked.texts if isinstance(asked, Cut) else ()
+    return one_answer.size_of({name: each for name, each in answer.json().items() if name not in texts})
 
 
 def _names(answer: Any, asked: Pages) -> list[Any]:

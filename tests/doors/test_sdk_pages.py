@@ -13,6 +13,7 @@ from kledger import AsyncLedgerClient, LedgerClient
 from kledger.client.transport.over_httpx import HttpxTransport
 from kledger.contract.errors import InvalidPayload
 from kledger.contract.words import ItemSort
+from ledger import one_answer
 from tests.doors.http_door import ALICE, Door, http_door
 from tests.doors.scripted_node import scripted_node
 
@@ -123,6 +124,24 @@ async def test_a_list_that_nobody_changes_is_walked_in_its_order(door: Door, sor
     answer = await door.get(ITEM, params={"sort": sort, "limit": 100}, headers={"X-Ledger-User": "bob"})
     listed = [item["id"] for item in answer.json()["results"]]
     assert await walked(door, False, nothing, page=page, sort=sort) == listed
+
+
+@pytest.mark.parametrize("sort", SORTS)
+@pytest.mark.parametrize("bound", [1, 1_500, 4_000])
+async def test_pages_that_end_early_are_walked_to_the_end_whoever_closes_what_was_shown(
+    door: Door, sort: ItemSort, bound: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(one_answer, "MOST_BYTES", bound)
+    closed: list[str] = []
+
+    async def close_the_first(seen: list[str]) -> None:
+        if len(seen) == 5:
+            closed.extend(seen[:3])
+            for name in closed:
+                await change(door, name, scopes=["user:alice"])
+
+    assert sorted(await walked(door, False, close_the_first, page=500, sort=sort)) == ITEMS
+    assert len(closed) == 3
 
 
 def test_each_page_after_the_first_begins_with_the_last_item_of_the_one_before() -> None:

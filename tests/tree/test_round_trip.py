@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from kledger import LedgerClient
 from kledger.contract.errors import IllegalTree
+from ledger import one_answer
 from producers.tree import seen
 from producers.tree.importing import Brought, import_tree
 from producers.tree.writing import MANIFEST, Written, export_tree
@@ -335,3 +336,14 @@ def test_who_may_read_and_write_an_item_beside_its_scopes_goes_out_and_comes_in(
         }
         bob.revise("later", content="better")
         assert {item["id"] for item in ledger.acting_as(team="组织").list()["results"]} == {"later", "saved"}
+
+
+def test_a_tree_has_every_item_where_pages_end_early(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with in_process() as ledger:
+        for number in range(30):
+            ledger.save(f"t {number}", "x" * 300, ["tool"], id=f"i{number:02}", scopes=["public"])
+        whole = export_tree(ledger, tmp_path / "whole")
+        monkeypatch.setattr(one_answer, "MOST_BYTES", 3_000)
+        cut = export_tree(ledger, tmp_path / "cut")
+        assert cut.items == whole.items == 30
+        assert files(tmp_path / "cut") == files(tmp_path / "whole")
