@@ -11,7 +11,7 @@ from urllib.parse import quote
 import pytest
 
 from kledger import LedgerClient
-from producers.web.rendering import item_page
+from producers.web.rendering import item_page, page_of
 from tests.journeys.running_node import RunningNode, caught_up
 from tests.web.visitor import Visitor, undone, visitor, words
 
@@ -478,3 +478,26 @@ def test_who_gives_an_item_away_is_told_that_it_was_done(ledger: LedgerClient, i
     page = revised(ivo, "given-to-bob", owner="user:bob2", scopes="user:bob2")
     assert "Revised. You do not see it any more" in words(page)
     assert ledger.get("given-to-bob")["owner"] == "user:bob2"
+
+
+def test_a_lineage_that_is_not_whole_says_so_on_the_page_of_the_item_and_of_the_event(
+    ledger: LedgerClient, ivo: Visitor
+) -> None:
+    caused = first_of_a_chain(ledger)
+    ledger.acting_as(user="ivo").get("link-70")
+    caught_up(ledger)
+    more = "There may be more than this"
+    assert more in words(ivo.get(item_page("link-70", show="lineage")).text)
+    assert more in words(ivo.get(page_of("events", caused)).text)
+    saved(ledger, "alone")
+    assert more not in words(ivo.get(item_page("alone", show="lineage")).text)
+
+
+def first_of_a_chain(ledger: LedgerClient) -> str:
+    """Keep 71 items of ivo's, each caused by the one before; the id of the first event."""
+    owner, first, last = ledger.acting_as(user="ivo"), "", ""
+    for number in range(71):
+        writer = owner.within(causation_id=last) if last else owner
+        last = writer.save(f"link {number}", f"the link {number}", ["strategy"], id=f"link-{number}")["event_id"]
+        first = first or last
+    return first
