@@ -27,6 +27,8 @@ M = TypeVar("M", bound=BaseModel)
 
 MOST_TOLD, LONGEST = 20, 300
 """Faults that an error tells of, and characters of the name of a place: a body may be nothing but faults."""
+_MOST_LOOKED_AT = 1_000
+"""Faults that are put into words, and unknown fields that are counted one by one."""
 
 _HAS_TO_BE = "has to be "
 _NO_FIELD = "is not a field here"
@@ -80,21 +82,43 @@ def _refuse_nested(document: object) -> None:
 
 def parse(model: type[M], document: object, what: str = "the body") -> M:
     """A document as `model`. Raises InvalidPayload or IllegalScope naming every field that is wrong."""
+    read, dropped = _without_most_unknown(model, document)
     try:
-        return model.model_validate(document)
+        return model.model_validate(read)
     except ValidationError as error:
-        raise refusal(error.errors(include_url=False, include_input=False), what, list(model.model_fields)) from error
+        faults = error.errors(include_url=False, include_input=False)
+        raise refusal(faults, what, list(model.model_fields), dropped) from error
 
 
-def refusal(faults: Sequence[Any], what: str = "the body", fields: Sequence[str] = ()) -> InvalidPayload | IllegalScope:
+def _without_most_unknown(model: type[BaseModel], document: object) -> tuple[object, int]:
+    """A document without most of the fields that its model does not have, where they are very many, and how many were
+    left out: each is a fault of its own, and takes more memory than it took in the body.
+    """
+    if (
+        not isinstance(document, dict)
+        or len(document) <= _MOST_LOOKED_AT
+        or model.model_config.get("extra") != "forbid"
+    ):
+        return document, 0
+    known = {name for field, info in model.model_fields.items() for name in (field, info.alias, info.validation_alias)}
+    unknown = [name for name in document if name not in known]
+    dropped = set(unknown[_MOST_LOOKED_AT:])
+    return {name: value for name, value in document.items() if name not in dropped}, len(dropped)
+
+
+def refusal(
+    faults: Sequence[Any], what: str = "the body", fields: Sequence[str] = (), dropped: int = 0
+) -> InvalidPayload | IllegalScope:
     """The error of ours for pydantic's list of faults: illegal_scope when scopes are all that is wrong. `fields` are
-    those that there are, where the caller knows them. Of more faults than MOST_TOLD, `more` says how many there are."""
-    told = _told(faults, fields)
+    those that there are, where the caller knows them. Of more faults than MOST_TOLD, `more` says how many there are,
+    with those that were `dropped` before."""
+    told = _told(faults[:_MOST_LOOKED_AT], fields)
+    of = len(told) + len(faults[_MOST_LOOKED_AT:]) + dropped
     errors = [
         {"field": place, "reason": " or ".join((reasons[0], *(each.removeprefix(_HAS_TO_BE) for each in reasons[1:])))}
         for place, reasons in told[:MOST_TOLD]
     ]
-    details = in_details(errors, len(told))
+    details = in_details(errors, of)
     errors = details["errors"]
     shown = errors[:5]
     lists = [at for at, error in enumerate(shown) if error["reason"].startswith(_THERE_ARE)]
@@ -102,7 +126,7 @@ def refusal(faults: Sequence[Any], what: str = "the body", fields: Sequence[str]
         f"{error['field'] or 'it'} {_NO_FIELD if at in lists[1:] else error['reason']}"  # which there are: said once
         for at, error in enumerate(shown)
     )
-    more = f"; and {len(told) - 5} more" if len(told) > 5 else ""
+    more = f"; and {of - 5} more" if of > 5 else ""
     kind = IllegalScope if faults and all(map(_is_about_scopes, faults)) else InvalidPayload
     return kind(f"{what} does not fit: {reasons}{more}", **details)
 

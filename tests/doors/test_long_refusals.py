@@ -6,7 +6,9 @@ from typing import Any
 
 import pytest
 
-from producers.requests.reading import LONGEST, MOST_TOLD
+from kledger.contract.errors import InvalidPayload
+from kledger.requests.knowledge import SaveRequest
+from producers.requests.reading import LONGEST, MOST_TOLD, _without_most_unknown, parse
 from tests.doors.http_door import ALICE, http_door
 
 MANY = 20_000
@@ -56,3 +58,16 @@ async def test_a_refusal_with_few_faults_says_of_no_more() -> None:
         answer = await door.post("/api/knowledge", json=ITEM | {"one": 1, "two": 2}, headers=ALICE)
         assert {error["field"] for error in answer.json()["error"]["details"]["errors"]} == {"one", "two"}
         assert "more" not in answer.json()["error"]["details"]
+
+
+@pytest.mark.parametrize("unknown", [1_001, 3_000])
+def test_of_very_many_unknown_fields_most_are_counted_alone_and_what_is_right_stays(unknown: int) -> None:
+    wrong = {f"k{n}": 1 for n in range(unknown)}
+    read, dropped = _without_most_unknown(SaveRequest, wrong | ITEM)
+    assert isinstance(read, dict)
+    assert dropped == unknown - 1_000
+    assert ITEM.items() <= read.items()
+    with pytest.raises(InvalidPayload) as refused:
+        parse(SaveRequest, wrong | ITEM)
+    assert refused.value.details["more"] == unknown - MOST_TOLD
+    assert f"and {unknown - 5} more" in refused.value.message
