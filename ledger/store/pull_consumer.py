@@ -90,6 +90,8 @@ class Delivery:
         self._broken: str | None = None
         self._waiter: asyncio.Future[bool] | None = None
         self._last_activity = 0.0
+        self.alive = False
+        """Whether the server has said that it is there and that nothing comes."""
         self._fields: tuple[int, int, int] | None = None
 
     async def begin(self, end: int | None) -> None:
@@ -215,7 +217,9 @@ class Delivery:
         unserved = headers.get("Nats-Pending-Messages")
         if status in ("408", "409") and unserved is not None:
             self._open = max(0, self._open - int(unserved))
-        elif status != "100":
+        elif status == "100":
+            self.alive = True
+        else:
             self._break(f"the server ended a request: {status} {description}")
         self._wake()
 

@@ -72,6 +72,8 @@ async def read_stream(
                 yield events
         except Interrupted as interruption:
             now = loop.time()
+            if follow and delivery is not None and delivery.alive:  # nothing came, and nothing was wrong until now
+                troubled_since = None
             troubled_since = troubled_since or now
             if isinstance(interruption, EndMissing) and (
                 not _has_copies(config) or now - troubled_since > COPIES_CATCH_UP_S

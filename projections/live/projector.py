@@ -92,6 +92,8 @@ class Projector:
                     raise duckdb.FatalException("the view's file was given up")
                 await check_same_log(self._ledger, self._view)
                 await with_memory(self._read_archive)
+                if self.trouble is not None and (await self._ledger.head()).position <= self._view.position:
+                    self._well()  # nothing is left to fold, which would show it
                 reading = self._ledger.read(self._view.position + 1, follow=True, batch=BATCH)
                 self._view.ahead.begin(self._view.position)
                 async with contextlib.aclosing(Arriving(reading, BATCH, self._look)) as arriving:
@@ -100,8 +102,8 @@ class Projector:
                         batch = await gathered(arriving, self._view, BATCH, self._decode)
                         began = time.monotonic()
                         await with_memory(partial(self._fold, batch))
-                        self.trouble, pause = None, 0.05
-                        self._outage.over(position=self._view.position)
+                        pause = 0.05
+                        self._well()
                         seconds = time.monotonic() - began
                         self.folded(batch.events, seconds)
                         await self._rest(len(batch.events), seconds)
@@ -118,6 +120,10 @@ class Projector:
                 self._outage.met(self.trouble.message, position=self._view.position, cause=repr(error)[:500])
                 await asyncio.sleep(pause)
                 pause = min(pause * 2, _LONGEST_PAUSE)
+
+    def _well(self) -> None:
+        self.trouble = None
+        self._outage.over(position=self._view.position)
 
     def _is_another_than(self, instance: Instance) -> bool:
         return self._view.instance is not instance
