@@ -22,7 +22,7 @@ from ledger.runtime import numpy_threads
 from ledger.runtime.gc_tuning import collect_seldom
 from ledger.runtime.logs import log_to_stderr
 from ledger.runtime.no_room import no_room
-from ledger.runtime.private import child_environment
+from ledger.runtime.private import module_environment
 from ledger.runtime.report_stream import report_stream
 
 _LONGEST_LINE = 1 << 30  # a result is one line, of any size
@@ -45,7 +45,7 @@ async def in_own_process(module: str, order: JsonObject, progress: Progress) -> 
     Raises the LedgerError that ended the work, with its details, and ServiceFailed when there was no answer at all.
     """
     pipe = asyncio.subprocess.PIPE
-    environment = _MALLOC | _ARROW | numpy_threads.ONE | child_environment()
+    environment = _MALLOC | _ARROW | numpy_threads.ONE | module_environment()
     process = await asyncio.create_subprocess_exec(
         sys.executable,
         "-m",

@@ -7,8 +7,10 @@ Every command imports this module, so it imports nothing that loads slowly.
 from __future__ import annotations
 
 import os
+import site
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 MASTER_KEY = "KLEDGER_MASTER_KEY"
 """The variable that may hold the master key itself."""
@@ -28,3 +30,17 @@ def private_files() -> Iterator[None]:
 def child_environment(**more: str) -> dict[str, str]:
     """The environment for a child process: ours without the master key, which no child may inherit."""
     return {name: value for name, value in os.environ.items() if name != MASTER_KEY} | more
+
+
+def module_environment(**more: str) -> dict[str, str]:
+    """The environment for a child that runs one of our modules, `python -m`: it imports what this process would.
+
+    Such a child looks into the current directory first, which may be anybody's project, with modules of the names of
+    ours, or of the standard library's. The folder of our code is named only where Python does not look by itself: what
+    is named comes before the standard library, and among installed packages may be one with a name of it.
+    """
+    root = str(Path(__file__).parents[2])
+    found_anyway = {*site.getsitepackages(), site.getusersitepackages()}
+    paths = [*([] if root in found_anyway else [root]), *filter(None, [os.environ.get("PYTHONPATH")])]
+    named = {"PYTHONPATH": os.pathsep.join(paths)} if paths else {}
+    return child_environment(PYTHONSAFEPATH="1", **named) | more

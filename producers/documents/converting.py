@@ -14,7 +14,7 @@ import orjson
 
 from kledger.contract.documents import MARKDOWN, MOST_FILE, TEXT, WORD
 from kledger.contract.errors import PayloadTooLarge, UnreadableDocument
-from ledger.runtime.private import child_environment
+from ledger.runtime.private import module_environment
 from producers.documents.one_file import read_one
 
 SECONDS = 30
@@ -75,7 +75,7 @@ async def convert(content: bytes, content_type: str, bounds: Bounds | None = Non
         stdin=pipe,
         stdout=pipe,
         stderr=asyncio.subprocess.DEVNULL,
-        env=child_environment(),
+        env=module_environment(),
         start_new_session=True,  # Ctrl-C reaches only the node, which ends its children
     )
     try:

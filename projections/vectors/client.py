@@ -5,20 +5,18 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import itertools
-import os
 import signal
 import sys
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import structlog
 
 from kledger.contract import errors
 from kledger.contract.errors import LedgerError, ServiceFailed
-from ledger.runtime.private import child_environment
+from ledger.runtime.private import module_environment
 from projections.vectors.changes import in_requests
 from projections.vectors.errors import EmbeddingFailed, VectorProcessGone, VectorsDamaged, VectorStoreFailed
 from projections.vectors.question import Searched
@@ -27,7 +25,6 @@ from projections.vectors.wire import Change, Frame, Paths, Settings, Store, Unpa
 
 log = structlog.get_logger(__name__)
 
-_ROOT = Path(__file__).parents[2]
 START_SECONDS = 60.0
 _END_SECONDS = 30.0
 SILENT_SECONDS, SILENT_AT_LENGTH_SECONDS = 60.0, 1800.0
@@ -60,7 +57,6 @@ class Answer(NamedTuple):
 
 async def spawned() -> asyncio.subprocess.Process:
     """A vector process that loads its modules and waits for its settings; it exits where its input ends first."""
-    paths = [str(_ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
     return await asyncio.create_subprocess_exec(
         sys.executable,
         "-m",
@@ -68,7 +64,7 @@ async def spawned() -> asyncio.subprocess.Process:
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
-        env=child_environment(PYTHONPATH=os.pathsep.join(paths)),
+        env=module_environment(),
     )
 
 

@@ -29,3 +29,10 @@ def test_every_child_process_gets_the_environment_without_the_master_key() -> No
     # A job's environment has a name of its own beside the call.
     wrong = {p: said for p, said in named.items() if not any("environment" in each for each in said)}
     assert not wrong
+
+
+def test_every_child_that_is_a_module_of_ours_imports_nothing_from_the_current_directory() -> None:
+    modules_run = {place for place, call in starts() if "'-m'" in ast.unparse(call)}
+    assert len(modules_run) >= 3, "the vector process, jobs, the reader of files"
+    files = {place.split(":")[0] for place in modules_run}
+    assert {file for file in files if "module_environment()" not in (ROOT / file).read_text("utf-8")} == set()
