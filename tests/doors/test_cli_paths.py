@@ -157,6 +157,29 @@ def entries(folder: Path) -> dict[str, str]:
     return found
 
 
+@pytest.mark.parametrize(
+    ("name", "parameter"), PATHS, ids=[f"{name} {parameter.name}".replace(" ", "-") for name, parameter in PATHS]
+)
+def test_an_empty_path_is_not_taken_for_the_current_directory(
+    node: ScriptedNode, name: str, parameter: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A script whose variable holds nothing types one: a node closed the folder to others, and a backup went there."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("KLEDGER_DATA", raising=False)
+    (tmp_path / "notes.md").write_text("kept")
+    (tmp_path / "1").write_text("{}")  # what other parameters name
+    (tmp_path / "node" / "broker" / "jetstream").mkdir(parents=True)
+    tmp_path.chmod(0o755)
+    before = entries(tmp_path)
+    beside = [word.format(node="node", backup="backup") for word in BESIDE.get((name, parameter.name), [])]
+    ran = CliRunner().invoke(app, [*line(name, {parameter.name or "": ""}), *beside])
+    assert (type(ran.exception), ran.exit_code) in [(SystemExit, 1), (SystemExit, 2)], ran.output
+    assert "empty" in ran.stderr or "''" in ran.stderr or "@FILE" in said(parameter)
+    assert not node.asked
+    assert entries(tmp_path) == before
+    assert tmp_path.stat().st_mode & 0o777 == 0o755
+
+
 @pytest.mark.usefixtures("node")
 def test_a_token_file_that_cannot_be_read_is_named_by_every_command_that_asks_a_node(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch

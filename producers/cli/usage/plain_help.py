@@ -15,6 +15,7 @@ from typer.core import TyperCommand, TyperGroup
 
 from producers.cli.encoding import in_encoding
 from producers.cli.interrupted import cleaned_up
+from producers.cli.usage.empty_paths import refuse_empty_paths
 from producers.cli.usage.placeholders import usage_of
 
 WIDEST = 100
@@ -32,6 +33,11 @@ class Command(TyperCommand):
     def get_help(self, ctx: Any) -> str:
         """The help in the encoding of the terminal: typer would write UTF-8 to an ASCII one."""
         return in_encoding(super().get_help(ctx), sys.stdout.encoding)
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Read what was typed."""
+        refuse_empty_paths(self, ctx, args)
+        return super().parse_args(ctx, args)
 
     def invoke(self, ctx: Any) -> Any:
         """Run it; from here on Ctrl-C is an exception."""
