@@ -19,6 +19,7 @@ from ledger.runtime.whole_file import check_directory_place, check_place, in_pla
 from producers.cli import result_files
 from producers.cli.main import app
 from tests.doors.scripted_node import ScriptedNode, commanded_node
+from tests.patience import PATIENCE, comes_true
 
 SOMEBODY = 65_534
 RESULTS = (["sql", "SELECT 1", "--format", "csv", "--out"], ["prove", "x", "--into"])
@@ -168,3 +169,42 @@ def test_dev_stdout_is_where_the_shell_says_and_has_the_answer_alone(tmp_path: P
     assert (tmp_path / "log").read_text() == "before\n" + answer
     assert (tmp_path / "substituted").read_text() == answer
     assert (tmp_path / "said").read_text() != answer
+
+
+_CLOSING = "import os, sys; os.close(int(sys.argv[1])); os.execv(sys.executable, [sys.executable, *sys.argv[2:]])"
+_COMMAND = ["-c", "from producers.cli.entry import main; main()"]
+
+
+@pytest.mark.parametrize("closed", [0, 1, 2])
+async def test_a_node_runs_with_a_standard_stream_that_whoever_started_it_closed(
+    closed: int, tmp_path: Path
+) -> None:
+    """The event loop aborted the process over a descriptor with a number of these."""
+    log = tmp_path / "said"
+    words = ["up", "--data", str(tmp_path / "data"), "--http", "127.0.0.1:0", "--quack", "off"]
+    with log.open("wb") as said:
+        streams = {"stdin": subprocess.DEVNULL, "stdout": said, "stderr": said}
+        node = subprocess.Popen([sys.executable, "-c", _CLOSING, str(closed), *_COMMAND, *words], **streams)
+        try:
+            served = tmp_path / "data" / "views" / "current"
+            await comes_true(lambda: served.exists() or node.poll() is not None)  # nobody may hear that it is ready
+            assert served.exists(), log.read_text()
+        finally:
+            node.terminate()
+        assert node.wait(PATIENCE) == 0, log.read_text()
+
+
+def test_a_command_in_a_directory_that_was_removed_says_so(tmp_path: Path) -> None:
+    removing = "import os, sys; os.rmdir(os.getcwd()); os.execv(sys.executable, [sys.executable, *sys.argv[1:]])"
+    for words in (["up"], ["status"], ["backup", "there"]):
+        (tmp_path / "gone").mkdir()
+        ran = subprocess.run(
+            [sys.executable, "-c", removing, *_COMMAND, *words],
+            cwd=tmp_path / "gone",
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=PATIENCE,
+        )
+        said = "kledger: the current directory is not there any more: change into one that is\n"
+        assert (ran.returncode, ran.stderr) == (1, said)
