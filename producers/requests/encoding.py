@@ -14,7 +14,8 @@ def not_utf8(content: bytes) -> str | None:
     try:
         content.decode()
     except UnicodeDecodeError as error:
-        return f"its byte {error.start + 1} is not UTF-8: {_CONVERT.format('WINDOWS-1252')}"
+        how = f"{_CONVERT.format('WINDOWS-1252')}, or from GB18030 where it is Chinese"
+        return f"its byte {error.start + 1} is not UTF-8: {how}"
     return None
 
 

@@ -16,6 +16,7 @@ import re
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
+from difflib import get_close_matches
 from functools import cache
 from typing import Any
 
@@ -57,6 +58,8 @@ _PIVOT = re.compile(r"\b(UN)?PIVOT\b", re.IGNORECASE)
 
 _FILE_MARKS = frozenset("./\\:*?")
 
+_NEAR = 0.75
+
 _HOW_ELSE = "To change knowledge, go through the ledger: HTTP, the SDK or the kledger command."
 _FIRST_WORD = re.compile(r"(?:\s|--[^\n]*(?:\n|$)|/\*.*?\*/|;)*([A-Za-z_]+)", re.DOTALL)
 
@@ -66,13 +69,14 @@ class StatementGuard:
     """Admits or refuses single statements; thread-safe.
 
     `functions` are the scalar and aggregate functions and scalar macros a statement may call,
-    `table_functions` what it may read FROM, `refused_relations` the built-in views it may not name.
-    All in lower case.
+    `table_functions` what it may read FROM, `refused_relations` the built-in views it may not name,
+    `known` what DuckDB has of functions, admitted or not. All in lower case.
     """
 
     functions: frozenset[str]
     table_functions: frozenset[str]
     refused_relations: frozenset[str]
+    known: frozenset[str]
 
     def refusal(self, statement: str) -> str | None:
         """Why `statement` may not run and what to do instead; None when it may run."""
@@ -92,10 +96,26 @@ class StatementGuard:
 
     def _refusal_in(self, tree: dict[str, Any]) -> str | None:
         for node in nodes_of(tree):
+            if (unknown := self._unknown_in(node)) is not None:
+                return unknown
             if (fault := self._fault_of(node)) is not None:
                 return _refuse(fault)
         grows = growth_refusal(tree)
         return _refuse(grows) if grows is not None else None
+
+    def _unknown_in(self, node: dict[str, Any]) -> str | None:
+        """That there is no function of the name which is called: a slip, or another database's."""
+        reads = node.get("type") == "TABLE_FUNCTION"
+        named = node.get("function") if reads else node
+        admitted = self.table_functions if reads else self.functions
+        if not isinstance(named, dict) or named.get("function_name") is None:
+            return None
+        name = _name_in(named, "function_name")
+        if name in admitted or name in self.known or name.startswith(_REFUSED_PREFIXES):
+            return None
+        near = get_close_matches(name, sorted(admitted), n=1, cutoff=_NEAR)
+        meant = f": is {near[0]}() meant?" if near else "."
+        return f"The statement does not run: there is no function {name}() here{meant}"
 
     def _fault_of(self, node: dict[str, Any]) -> str | None:
         """What is not admitted of one node of the syntax tree; None where it is."""
@@ -140,11 +160,12 @@ def guard_later(connection: duckdb.DuckDBPyConnection) -> Callable[[], Statement
 
     @cache
     def built() -> StatementGuard:
-        functions, table_functions, refused_relations = _admitted_builtins()
+        builtin = _admitted_builtins()
         return StatementGuard(
-            functions=functions | {name for name, reads in own if not reads},
-            table_functions=table_functions | {name for name, reads in own if reads},
-            refused_relations=refused_relations,
+            functions=builtin.functions | {name for name, reads in own if not reads},
+            table_functions=builtin.table_functions | {name for name, reads in own if reads},
+            refused_relations=builtin.refused_relations,
+            known=builtin.known | {name for name, _ in own},
         )
 
     return built
@@ -165,8 +186,8 @@ def _empty_instance() -> duckdb.DuckDBPyConnection:
 
 
 @cache
-def _admitted_builtins() -> tuple[frozenset[str], frozenset[str], frozenset[str]]:
-    """Functions, table functions and refused relations, from an instance with nothing of ours in it.
+def _admitted_builtins() -> StatementGuard:
+    """What is admitted of an instance with nothing of ours in it.
 
     A built-in macro or view is admitted when everything it expands to is (so pg_sleep falls with sleep_ms
     and pg_settings with duckdb_settings), hence the repetition until nothing falls any more.
@@ -192,15 +213,17 @@ def _admitted_builtins() -> tuple[frozenset[str], frozenset[str], frozenset[str]
     macros = pristine.execute(
         "SELECT lower(function_name), macro_definition FROM duckdb_functions() WHERE function_type = 'macro'"
     ).fetchall()
+    listed = pristine.execute("SELECT DISTINCT lower(function_name) FROM duckdb_functions()").fetchall()
+    known = _ADMITTED_UNLISTED | {name for (name,) in listed}
     views = pristine.execute("SELECT lower(view_name), sql FROM duckdb_views() WHERE internal").fetchall()
     while True:
-        guard = StatementGuard(frozenset(functions), _ADMITTED_TABLE_FUNCTIONS, frozenset())
+        guard = StatementGuard(frozenset(functions), _ADMITTED_TABLE_FUNCTIONS, frozenset(), known)
         fallen = {name for name, body in macros if name in functions and guard.refusal(f"SELECT {body}") is not None}
         if not fallen:
             break
         functions -= fallen
     refused_views = {name for name, sql in views if guard.refusal(sql.partition(" AS ")[2].rstrip(";\n ")) is not None}
-    return frozenset(functions), _ADMITTED_TABLE_FUNCTIONS, frozenset(refused_views)
+    return StatementGuard(frozenset(functions), _ADMITTED_TABLE_FUNCTIONS, frozenset(refused_views), known)
 
 
 def _syntax_tree(statement: str) -> dict[str, Any]:

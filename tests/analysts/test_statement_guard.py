@@ -76,7 +76,6 @@ def test_reading_is_admitted(statement: str, guard: StatementGuard) -> None:
         ("", "0 statements"),
         ("SELECT 1\x00", "NUL"),
         ("SELECT '" + "x" * LONGEST_STATEMENT + "'", "characters"),
-        ("SELECT later_made_macro(1)", "later_made_macro()"),
         ("WITH knowledge AS (FROM range(nextval('s'))) FROM knowledge", "nextval()"),
         ("FROM t AT (VERSION => nextval('s'))", "nextval()"),
         ("SELECT x FROM t ORDER BY nextval('s')", "nextval()"),
@@ -93,6 +92,29 @@ def test_a_refusal_names_its_reason(statement: str, part: str, guard: StatementG
     assert reason is not None
     assert reason.startswith("This ledger view is read-only: ")
     assert part in reason
+
+
+@pytest.mark.parametrize(
+    ("statement", "told"),
+    [
+        ("SELECT cuont(*) FROM t", "there is no function cuont() here: is count() meant?"),
+        ("SELECT later_made_macro(1)", "there is no function later_made_macro() here."),
+        ("SELECT a FROM t WHERE date_trnc('day', time) > '2026-01-01'", "date_trnc() here: is date_trunc() meant?"),
+        ("FROM generate_serie(1, 3)", "there is no function generate_serie() here: is generate_series() meant?"),
+    ],
+)
+def test_a_function_that_is_none_is_not_called_forbidden(statement: str, told: str, guard: StatementGuard) -> None:
+    """It was told as one that is not admitted, as if an operator could admit it."""
+    reason = guard.refusal(statement)
+    assert reason is not None
+    assert reason.startswith("The statement does not run: ")
+    assert told in reason
+
+
+@pytest.mark.parametrize("name", ["nextval", "sleep_ms", "read_text", "quack_serve", "kledger_anything", "read_csv"])
+def test_a_function_that_duckdb_has_is_told_as_one_that_is_not_admitted(name: str, guard: StatementGuard) -> None:
+    for statement in (f"SELECT {name}('x')", f"FROM {name}('x')"):
+        assert "is not admitted" in (guard.refusal(statement) or "")
 
 
 @pytest.mark.parametrize(

@@ -59,7 +59,7 @@ COMMANDS = {
     "save --resources-file": (*("save", "--task", "t", "--content", "c", "--types", "tool", "--resources-file", "{}"),),
     "profile set @": ("profile", "set", "user", "@{}", "--user", "ann"),
 }
-CURES = {"cp1252": "iconv -f WINDOWS-1252 -t UTF-8", "utf-16": "iconv -f UTF-16 -t UTF-8"}
+CURES = {"cp1252": "iconv -f WINDOWS-1252 -t UTF-8", "gb18030": "from GB18030", "utf-16": "iconv -f UTF-16 -t UTF-8"}
 
 
 @pytest.mark.parametrize("command", COMMANDS)

@@ -176,15 +176,17 @@ _COMMAND = ["-c", "from producers.cli.entry import main; main()"]
 
 
 @pytest.mark.parametrize("closed", [0, 1, 2])
-async def test_a_node_runs_with_a_standard_stream_that_whoever_started_it_closed(
-    closed: int, tmp_path: Path
-) -> None:
+async def test_a_node_runs_with_a_standard_stream_that_whoever_started_it_closed(closed: int, tmp_path: Path) -> None:
     """The event loop aborted the process over a descriptor with a number of these."""
     log = tmp_path / "said"
     words = ["up", "--data", str(tmp_path / "data"), "--http", "127.0.0.1:0", "--quack", "off"]
     with log.open("wb") as said:
-        streams = {"stdin": subprocess.DEVNULL, "stdout": said, "stderr": said}
-        node = subprocess.Popen([sys.executable, "-c", _CLOSING, str(closed), *_COMMAND, *words], **streams)
+        node = subprocess.Popen(
+            [sys.executable, "-c", _CLOSING, str(closed), *_COMMAND, *words],
+            stdin=subprocess.DEVNULL,
+            stdout=said,
+            stderr=said,
+        )
         try:
             served = tmp_path / "data" / "views" / "current"
             await comes_true(lambda: served.exists() or node.poll() is not None)  # nobody may hear that it is ready
