@@ -21,7 +21,7 @@ from consumers.model_faults import failed, is_about_form, may_repeat, pause_befo
 from consumers.model_metrics import ModelMetrics
 from consumers.model_settings import ModelSettings
 from consumers.structured import FORMS, A, Form, InvalidAnswer, document_in, response_format, schema_instruction
-from kledger.contract.errors import BudgetSpent, LedgerError, ModelFailed, ModelRefused
+from kledger.contract.errors import BudgetSpent, InvalidPayload, LedgerError, ModelFailed, ModelRefused
 from kledger.contract.words import ModelTask
 from ledger.events.usage import Usage
 
@@ -202,12 +202,17 @@ class ChatModel:
 
     def _connected(self) -> AsyncOpenAI:
         if self._client is None:
-            import openai  # takes a third of a second, which a node without a model need not spend
+            from projections.vectors.embedding.embeddings import openai_client
 
             # The library's retries would repeat a call that was interrupted after it was sent and may be billed.
-            self._client = openai.AsyncOpenAI(
-                base_url=self.settings.url, api_key=self.settings.key.get_secret_value() or "none", max_retries=0
-            )
+            try:
+                self._client = openai_client(
+                    self.settings.url, self.settings.key.get_secret_value() or "none", retries=0
+                )
+            except InvalidPayload as error:
+                import openai
+
+                raise openai.OpenAIError(error.message) from error.__cause__
         return self._client
 
     def _billed(self, call: _Call[A], before: Usage, completion: ChatCompletion) -> Usage:

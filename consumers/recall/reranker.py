@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 import orjson
 
 from consumers.recall.awaited import LONGEST, Awaited, NoAnswer
 from consumers.recall.rerank_settings import RerankSettings
 from consumers.recall.scores import MOST_TEXTS, calibrated, raw_scores, with_controls
+from kledger.contract.addresses import LOOPBACK
 from ledger.runtime.breaker import stated_pause
 from projections.search.asking import shortened
 
@@ -108,7 +110,12 @@ class Reranker:
         if self._client is None:
             import httpx
 
-            self._client = httpx.AsyncClient(timeout=LONGEST)
+            address = urlsplit(self.settings.address)
+            here = address.scheme == "http" and address.hostname in LOOPBACK  # where no proxy reaches
+            try:
+                self._client = httpx.AsyncClient(timeout=LONGEST, trust_env=not here)
+            except (ImportError, ValueError, OSError) as error:  # a proxy or certificates of the environment
+                raise NoAnswer(f"{self.settings.name} could not be asked ({error})") from error
         return self._client
 
     async def close(self) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 import httpx
 
@@ -21,6 +21,7 @@ from kledger.client.transport.exchange import (
     Request,
 )
 from kledger.contract.addresses import LOOPBACK
+from kledger.contract.errors import NodeUnreachable
 
 
 class HttpxTransport:
@@ -53,6 +54,15 @@ class HttpxTransport:
 
     def _opened(self) -> httpx.AsyncClient:
         parts = urlsplit(self._address)
+        try:
+            return self._client_of(parts)
+        except (ImportError, ValueError, OSError) as error:  # a proxy or certificates of the environment
+            raise NodeUnreachable(
+                f"{self._address} cannot be asked with the proxy or the certificates that the environment names "
+                f"({error}): correct ALL_PROXY, HTTP_PROXY, HTTPS_PROXY or SSL_CERT_FILE, or unset it"
+            ) from error
+
+    def _client_of(self, parts: SplitResult) -> httpx.AsyncClient:
         return httpx.AsyncClient(
             base_url=self._address.rstrip("/"),
             headers={"Authorization": f"Bearer {self._token}"} if self._token else {},

@@ -4,16 +4,22 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
+from urllib.parse import urlsplit
 
 import numpy as np
 from numpy.typing import NDArray
 
+from kledger.contract.addresses import LOOPBACK
+from kledger.contract.errors import InvalidPayload
 from ledger.runtime.breaker import stated_pause
 from projections.vectors.embedding.hashed import DIMENSIONS, MODEL, hashed_vector_of, hashed_vectors
 from projections.vectors.embedding.weights import HASHED_VECTOR_WEIGHT, SENTENCE_VECTOR_WEIGHT
 from projections.vectors.errors import EmbeddingFailed
 from projections.vectors.question import Searched
+
+if TYPE_CHECKING:
+    from openai import AsyncOpenAI
 
 Vectors = NDArray[np.float32]
 
@@ -21,6 +27,31 @@ PROBE = "Is the embedding endpoint back?"
 """The text of a probe, to check that the endpoint answers usefully."""
 MAX_CHARACTERS = 6_000
 """A longer text is cut before it is sent: endpoints refuse what exceeds their window (8,191 tokens is common)."""
+
+
+def openai_client(url: str, key: str, *, retries: int, timeout: float | None = None) -> AsyncOpenAI:
+    """A client of an endpoint. No proxy reaches the machine's own loopback, whatever the environment says.
+
+    Raises InvalidPayload where the environment names a proxy or certificates that cannot be used.
+    """
+    import openai  # imported here as it takes a third of a second, which a node without a model does not need
+
+    address = urlsplit(url)
+    here = address.scheme == "http" and address.hostname in LOOPBACK
+    try:
+        return openai.AsyncOpenAI(
+            base_url=url,
+            api_key=key,
+            max_retries=retries,
+            timeout=openai.not_given if timeout is None else timeout,
+            http_client=openai.DefaultAsyncHttpxClient(trust_env=False) if here else None,
+        )
+    except (ImportError, ValueError, OSError) as error:
+        raise InvalidPayload(
+            "a model's endpoint cannot be asked with the proxy or the certificates that the environment names "
+            f"({error}): correct ALL_PROXY, HTTP_PROXY, HTTPS_PROXY or SSL_CERT_FILE, or unset it",
+            errors=[],
+        ) from error
 
 
 class Embedder(Protocol):
@@ -86,9 +117,7 @@ class OpenAIEmbedder:
         self.dimensions = dimensions
         self.batch_size = batch_size
         self._shorten = shorten
-        import openai  # imported here as it takes a third of a second, which a node without a model does not need
-
-        self._client = openai.AsyncOpenAI(base_url=base_url, api_key=api_key, timeout=timeout, max_retries=retries)
+        self._client = openai_client(base_url, api_key, retries=retries, timeout=timeout)
         self._base_url = base_url
         self._places = asyncio.Semaphore(concurrency)
 
