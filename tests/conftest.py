@@ -7,7 +7,7 @@ import gc
 import logging
 import os
 import threading
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+from collections.abc import AsyncIterator, Callable, Coroutine, Generator, Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
@@ -98,6 +98,16 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
     """
     named = [Path(argument.partition("::")[0]) for argument in config.args]
     return 0 if all(path.is_file() for path in named) else (os.cpu_count() or 1) + 1
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Hardly anything is garbage while tests are collected: to look for it takes a sixth of the time."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

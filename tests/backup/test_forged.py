@@ -55,20 +55,20 @@ async def forged(directory: Path, table: pa.Table, said: int, *, repeats: bool =
 
 
 @pytest.mark.parametrize(
-    ("count", "said", "body", "repeats", "told"),
+    ("count", "said", "size", "repeats", "told"),
     [
-        (MOST_EVENTS * 5, SAID, "{}", False, "has 500,000 events in the place of 10"),
-        (SAID - 1, SAID, "{}", False, "has 9 events in the place of 10"),
-        (MOST_EVENTS + 1, MOST_EVENTS + 1, "{}", False, "more in it than any event file"),
-        (SAID, SAID, "x" * (64 * 1024 * 1024), False, "more in it than any event file"),
-        (SAID, SAID, "x" * (64 * 1024), True, "repeats texts as no event file does"),
+        (MOST_EVENTS * 5, SAID, 2, False, "has 500,000 events in the place of 10"),
+        (SAID - 1, SAID, 2, False, "has 9 events in the place of 10"),
+        (MOST_EVENTS + 1, MOST_EVENTS + 1, 2, False, "more in it than any event file"),
+        (SAID, SAID, 64 * 1024 * 1024, False, "more in it than any event file"),
+        (SAID, SAID, 64 * 1024, True, "repeats texts as no event file does"),
     ],
     ids=["more rows than events", "fewer rows than events", "absurdly many events", "huge bodies", "one body for all"],
 )
 async def test_a_forged_file_is_refused_by_its_foot_and_no_row_of_it_is_unpacked(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, count: int, said: int, body: str, repeats: bool, told: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, count: int, said: int, size: int, repeats: bool, told: str
 ) -> None:
-    file = await forged(tmp_path / "b", rows(count, body), said, repeats=repeats)
+    file = await forged(tmp_path / "b", rows(count, "x" * size), said, repeats=repeats)
     unpacked: list[object] = []
     monkeypatch.setattr(pq.ParquetFile, "read", lambda *_, **__: unpacked.append(1))
     monkeypatch.setattr(pq.ParquetFile, "iter_batches", lambda *_, **__: unpacked.append(1))
@@ -88,23 +88,23 @@ async def test_a_forged_file_is_refused_by_its_foot_and_no_row_of_it_is_unpacked
 
 
 @pytest.mark.parametrize(
-    ("count", "said", "body", "repeats", "told"),
+    ("count", "said", "size", "repeats", "told"),
     [
-        (3, 2, b"{}", False, "has 3 records in the place of 2"),
-        (2, 2, b"x" * (300 * 1024 * 1024), False, "has more in it than words of sessions are"),
-        (2, 2, b"x" * 1024, True, "repeats texts as no words of sessions are kept"),
+        (3, 2, 2, False, "has 3 records in the place of 2"),
+        (2, 2, 300 * 1024 * 1024, False, "has more in it than words of sessions are"),
+        (2, 2, 1024, True, "repeats texts as no words of sessions are kept"),
     ],
     ids=["more records than said", "huge bodies", "one body for all"],
 )
 async def test_forged_words_of_sessions_are_refused_by_their_foot_and_no_row_of_them_is_unpacked(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, count: int, said: int, body: bytes, repeats: bool, told: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, count: int, said: int, size: int, repeats: bool, told: str
 ) -> None:
     await backed_up(history(SAID), tmp_path)
     await keep_sessions(MemorySessionStream(), tmp_path)
     about = orjson.loads((tmp_path / SESSIONS).read_bytes())
     schema = pq.read_schema(tmp_path / about["file"])
     (tmp_path / about["file"]).unlink()
-    row = {"position": 1, "subject": SessionKey("default", "agent:a", "s").head(), "body": body}
+    row = {"position": 1, "subject": SessionKey("default", "agent:a", "s").head(), "body": b"x" * size}
     columns = [pa.array([row[field.name]] * count, field.type) for field in schema]
     forged = tmp_path / "forged.words"
     pq.write_table(pa.Table.from_arrays(columns, schema=schema), forged, compression="zstd", use_dictionary=repeats)

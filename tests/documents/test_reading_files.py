@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -149,26 +149,26 @@ LAUGHS = '<?xml version="1.0"?><!DOCTYPE l [<!ENTITY a "ha">' + "".join(
 @pytest.mark.parametrize(
     ("content", "content_type", "why"),
     [
-        (word_of(zeros(300 * 2**20)), WORD, "unpacked"),
-        (word_of(LAUGHS + "]><l>&m;</l>"), WORD, "broken"),
-        (word([(0, "x" * 10_000)])[:-400], WORD, "cut or broken"),
-        (b"PK\x03\x04" + b"\0" * 100, WORD, "cut or broken"),
-        (pdf_of([page_of(["a page"])] * 10_000), PDF, "10,000 pages"),
-        (pdf([["a page"] * 30])[:300], PDF, "no PDF"),
-        (b"%PDF-1.7\n" + bytes(range(256)) * 40, PDF, "no PDF"),
-        (pdf([[]]), PDF, "holds no text"),
-        (b"", TEXT, "holds no text"),
-        (b"\x80\x81\x82", MARKDOWN, "UTF-8"),
-        (b"a" * 1_000_001, TEXT, "characters"),
-        (b"# h\n\nx\n\n" * 301, MARKDOWN, "sections"),
-        ("\n\n".join("字" * 660 for _ in range(MOST_CHUNKS + 50)).encode(), TEXT, "chunks"),
+        (lambda: word_of(zeros(300 * 2**20)), WORD, "unpacked"),
+        (lambda: word_of(LAUGHS + "]><l>&m;</l>"), WORD, "broken"),
+        (lambda: word([(0, "x" * 10_000)])[:-400], WORD, "cut or broken"),
+        (lambda: b"PK\x03\x04" + b"\0" * 100, WORD, "cut or broken"),
+        (lambda: pdf_of([page_of(["a page"])] * 10_000), PDF, "10,000 pages"),
+        (lambda: pdf([["a page"] * 30])[:300], PDF, "no PDF"),
+        (lambda: b"%PDF-1.7\n" + bytes(range(256)) * 40, PDF, "no PDF"),
+        (lambda: pdf([[]]), PDF, "holds no text"),
+        (lambda: b"", TEXT, "holds no text"),
+        (lambda: b"\x80\x81\x82", MARKDOWN, "UTF-8"),
+        (lambda: b"a" * 1_000_001, TEXT, "characters"),
+        (lambda: b"# h\n\nx\n\n" * 301, MARKDOWN, "sections"),
+        (lambda: "\n\n".join("字" * 660 for _ in range(MOST_CHUNKS + 50)).encode(), TEXT, "chunks"),
     ],
     ids=lambda value: value if isinstance(value, str) and len(value) < 20 else "",
 )
 async def test_what_is_hostile_broken_or_too_large_ends_with_a_clear_error(
-    content: bytes, content_type: str, why: str
+    content: Callable[[], bytes], content_type: str, why: str
 ) -> None:
-    message = await refused(content, content_type)
+    message = await refused(content(), content_type)
     assert why in message
     assert len(message) < 300
 

@@ -32,7 +32,10 @@ def programs() -> list[str]:
     """The modules of the product that are run as programs, `python -m` MODULE."""
     found = []
     for path in modules(PACKAGES):
-        tests = [node.test for node in ast.parse(path.read_text("utf-8")).body if isinstance(node, ast.If)]
+        text = path.read_text("utf-8")
+        if "__main__" not in text:  # sooner said than parsed
+            continue
+        tests = [node.test for node in ast.parse(text).body if isinstance(node, ast.If)]
         if any(ast.unparse(test) == "__name__ == '__main__'" for test in tests):
             found.append(".".join(path.relative_to(ROOT).with_suffix("").parts))
     return found
