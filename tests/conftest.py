@@ -32,6 +32,7 @@ from ledger.wire.publication import error_code
 from tests.empty_views import CREATE_TABLES, copied_from
 from tests.examples import EXPLORES, tries
 from tests.journeys.running_node import RunningNode, running
+from tests.parsers import connections_again
 from tests.temporary_files import OF_THE_SESSION, room
 from tests.temporary_files import module_files as module_files
 
@@ -155,6 +156,13 @@ def _copies_of_an_empty_view(tmp_path_factory: pytest.TempPathFactory) -> Iterat
     directory = tmp_path_factory.mktemp(f"{OF_THE_SESSION}views")
     with pytest.MonkeyPatch.context() as views:
         views.setattr(CREATE_TABLES, copied_from(directory))
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _connections_of_parsers_again() -> Iterator[None]:
+    """A parser has the connection of one before: each property and each desk opens some."""
+    with connections_again():
         yield
 
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Any
 
 import httpx
 
 from ledger.event import JsonObject
-from tests.doors.live_desk import LiveDesk, live_desk
+from tests.doors.live_desk import LiveDesk, Past, live_desk
 from tests.doors.one_app import app_of
 
 PROFILE_EXAMPLE: JsonObject = {  # source 000, "用户画像特殊处理"
@@ -53,12 +53,32 @@ class Door:
 
 
 @asynccontextmanager
-async def http_door(**options: Any) -> AsyncIterator[Door]:
+async def http_door(*, past: Past | None = None, **options: Any) -> AsyncIterator[Door]:
     """The door, open until the block ends."""
-    async with live_desk() as desk:
+    async with live_desk(past) as desk:
         transport = httpx.ASGITransport(app_of(desk, **options))
         async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1:8420") as client:
             yield Door(desk, client)
+
+
+def furnished(furnish: Callable[[Door], Awaitable[None]]) -> Callable[[], AbstractAsyncContextManager[Door]]:
+    """Opens doors of which each has behind it what `furnish` makes.
+
+    It is made once, behind a door of its own: the others begin with what that came to, as a node that is started again.
+    """
+    made: list[Past] = []
+
+    @asynccontextmanager
+    async def opened() -> AsyncIterator[Door]:
+        if not made:
+            async with http_door() as first:
+                await furnish(first)
+                made.append(first.desk.past())
+        async with http_door(past=made[0]) as door:
+            await door.desk.view.wait_for(await door.head())
+            yield door
+
+    return opened
 
 
 def refusal(answer: httpx.Response, status: int, code: str) -> str:

@@ -155,14 +155,33 @@ class LiveDesk(Desk):
     view: View
     searcher: ContainingSearcher
     admin: Operated
+    keys: MemoryVault = field(kw_only=True)
     projector: Projector = field(kw_only=True)
+
+    def past(self) -> Past:
+        """The log and the keys as they are, of which other desks may begin."""
+        return Past(*_copies(self.ledger, self.keys))
+
+
+@dataclass(frozen=True)
+class Past:
+    """What a desk has of a life before."""
+
+    ledger: MemoryLedger
+    keys: MemoryVault
+
+
+def _copies(ledger: MemoryLedger, keys: MemoryVault) -> tuple[MemoryLedger, MemoryVault]:
+    another, others = MemoryLedger(), MemoryVault()
+    another._events, another._positions, another._last = [*ledger._events], {**ledger._positions}, {**ledger._last}
+    others._held = {**keys._held}
+    return another, others
 
 
 @asynccontextmanager
-async def live_desk() -> AsyncIterator[LiveDesk]:
+async def live_desk(past: Past | None = None) -> AsyncIterator[LiveDesk]:
     """A desk that folds what is appended until the block ends."""
-    ledger = MemoryLedger()
-    vault = MemoryVault()
+    ledger, vault = _copies(past.ledger, past.keys) if past else (MemoryLedger(), MemoryVault())
     with empty_view() as con:
         view = View(Instance(con, keyring=Keyring(vault.held)))
         projector = Projector(ledger, view)
@@ -170,7 +189,14 @@ async def live_desk() -> AsyncIterator[LiveDesk]:
         try:
             sessions = SessionStore(MemorySessionStream(), vault)
             yield LiveDesk(
-                ledger, view, ContainingSearcher(view), Operated(), vault=vault, sessions=sessions, projector=projector
+                ledger,
+                view,
+                ContainingSearcher(view),
+                Operated(),
+                vault=vault,
+                sessions=sessions,
+                keys=vault,
+                projector=projector,
             )
         finally:
             folding.cancel()

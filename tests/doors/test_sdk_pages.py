@@ -14,7 +14,7 @@ from kledger.client.transport.over_httpx import HttpxTransport
 from kledger.contract.errors import InvalidPayload
 from kledger.contract.words import ItemSort
 from ledger import one_answer
-from tests.doors.http_door import ALICE, Door, http_door
+from tests.doors.http_door import ALICE, Door, furnished
 from tests.doors.scripted_node import scripted_node
 
 R = TypeVar("R")
@@ -36,14 +36,18 @@ class OnTheLoopOfTheTest:
         """Nothing was started."""
 
 
+@furnished
+async def items(door: Door) -> None:
+    for number, name in enumerate(ITEMS):
+        await door.saved(id=name, scopes=["user:bob"])
+        if number % 3 == 0:
+            await change(door, name, add_helpful_case={})
+
+
 @pytest.fixture
 async def door() -> AsyncIterator[Door]:
     """Items of Alice's that Bob reads, some of which helped."""
-    async with http_door() as opened:
-        for number, name in enumerate(ITEMS):
-            await opened.saved(id=name, scopes=["user:bob"])
-            if number % 3 == 0:
-                await change(opened, name, add_helpful_case={})
+    async with items() as opened:
         yield opened
 
 

@@ -1,0 +1,40 @@
+"""Parsers of desks and workbenches have the connections of those that were closed: to open one takes ten milliseconds.
+
+A parser keeps no state between its queries. Properties open one an example, and each desk of a test has one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import duckdb
+import pytest
+
+from projections.fold_kit.parser import Parser
+
+USERS = ("projections.fold_kit.workbench.Parser", "projections.live.projector.Parser")
+_idle: list[duckdb.DuckDBPyConnection] = []
+
+
+class ParserAgain(Parser):
+    """A parser that leaves its connection to the next one."""
+
+    def __init__(self) -> None:
+        if _idle:
+            self.con = _idle.pop()
+        else:
+            super().__init__()
+
+    def close(self) -> None:
+        if (con := vars(self).pop("con", None)) is not None:  # who is closed twice had it once
+            _idle.append(con)
+
+
+@contextmanager
+def connections_again() -> Iterator[None]:
+    """Within the block, desks and workbenches have such parsers."""
+    with pytest.MonkeyPatch.context() as parsers:
+        for user in USERS:
+            parsers.setattr(user, ParserAgain)
+        yield
