@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 from fastapi.routing import APIRoute
 
-from producers.http.app import create_app
 from tests.doors.http_door import ALICE, BOB, Door, http_door, refusal
+from tests.doors.one_app import app_of
 from tests.doors.test_http_parameters import routes
 
-ROUTES = list(routes(create_app(None)))  # type: ignore[arg-type]  # None describes the app
+ROUTES = list(routes(app_of(None)))  # type: ignore[arg-type]  # None describes the app
 GOOD = {"task": "t", "content": "c", "types": ["tool"]}
 FACT = {"layer": "semantic", "content": "c"}
 PUBLIC = "public-item"

@@ -14,6 +14,7 @@ from starlette.routing import BaseRoute
 from producers.http.app import create_app
 from producers.http.known_parameters import known_of
 from tests.doors.http_door import ALICE, Door, http_door, refusal
+from tests.doors.one_app import app_of
 
 UNKNOWN = "tyeps"
 
@@ -27,7 +28,7 @@ def routes(app: FastAPI) -> Iterator[BaseRoute]:
 
 ROUTES = [
     (method, route.path)  # type: ignore[attr-defined]
-    for route in routes(create_app(None))  # type: ignore[arg-type]
+    for route in routes(app_of(None))  # type: ignore[arg-type]
     for method in sorted(getattr(route, "methods", None) or {"POST"})
     if method != "HEAD"
 ]
@@ -94,7 +95,7 @@ async def test_a_refusal_tells_what_the_endpoint_has(door: Door) -> None:
 
 BODILESS = [
     (route, method)
-    for route in routes(create_app(None))  # type: ignore[arg-type]
+    for route in routes(app_of(None))  # type: ignore[arg-type]
     if isinstance(route, APIRoute) and route.body_field is None
     for method in sorted((route.methods or set()) - {"GET", "HEAD"})
 ]

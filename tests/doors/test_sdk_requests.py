@@ -19,8 +19,8 @@ from kledger.client.resources import ResourceEndpoints
 from kledger.client.sessions import SessionEndpoints
 from kledger.client.tools.endpoints import ToolEndpoints
 from kledger.contract.errors import IllegalScope, InvalidPayload
-from producers.http.app import create_app
 from producers.http.known_parameters import known_of
+from tests.doors.one_app import app_of
 from tests.doors.scripted_node import ScriptedNode, scripted_node
 from tests.doors.test_http_parameters import routes
 
@@ -222,7 +222,7 @@ CALLS: list[tuple[str, Callable[[Any], Any], Any]] = [
 ]
 
 
-ROUTES: list[Any] = list(routes(create_app(None)))  # type: ignore[arg-type]
+ROUTES: list[Any] = list(routes(app_of(None)))  # type: ignore[arg-type]
 
 
 def fits(route: Any, method: str, path: str) -> bool:
