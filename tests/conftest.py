@@ -33,6 +33,7 @@ from tests.empty_views import CREATE_TABLES, copied_from
 from tests.examples import EXPLORES, tries
 from tests.journeys.running_node import RunningNode, running
 from tests.parsers import connections_again
+from tests.processes.started import jobs_forked
 from tests.temporary_files import OF_THE_SESSION, room
 from tests.temporary_files import module_files as module_files
 
@@ -163,6 +164,13 @@ def _copies_of_an_empty_view(tmp_path_factory: pytest.TempPathFactory) -> Iterat
 def _connections_of_parsers_again() -> Iterator[None]:
     """A parser has the connection of one before: each property and each desk opens some."""
     with connections_again():
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _jobs_forked() -> Iterator[None]:
+    """Vector processes and other jobs that tests start themselves are forked: each would import the product anew."""
+    with jobs_forked():
         yield
 
 

@@ -1,9 +1,10 @@
 """Fork server: imports the product once, and forks a child for each command that a test starts.
 
 `python -m tests.processes.fork_server SOCKET` prints one line when it has imported everything, and ends with its
-standard input. A client sends one line of JSON (`words`, `environment`, `cwd`, `umask`) with three descriptors: what is
-to be standard input, output and error. It is sent a pidfd with the child's process id, and at the child's end its exit
-code. A client that hangs up before that has its child killed.
+standard input. A client sends one line of JSON (`words`, `environment`, `cwd`, `umask`; a `module` in the place of
+words where it is to be run as a program) with three descriptors: what is to be standard input, output and error. It is
+sent a pidfd with the child's process id, and at the child's end its exit code. A client that hangs up before that has
+its child killed.
 
 There is one thread and no event loop, no connection and no database at the time of a fork; where a library has started
 a thread the server says so instead, and forks nothing. A child runs what is to run at a program's exit, and leaves its
@@ -250,8 +251,10 @@ def main() -> None:
         shutil.rmtree(Path(sys.argv[1]).parent)
         return
     become(request)
-    if request["words"][:1] == ["up"] and (child := nursery.opened()) is not None:
+    child = request if "module" in request else None
+    if child is None and request["words"][:1] == ["up"] and (child := nursery.opened()) is not None:
         become(child)
+    if child is not None:
         nursery.grown(child)
         command = partial(started, child["module"])
     put_intervals()

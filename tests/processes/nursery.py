@@ -17,8 +17,9 @@ import socket
 import struct
 import sys
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, NamedTuple
 
 from tests.processes.request import STARTED, request_of, sent, umask_of_this_process
 
@@ -33,6 +34,8 @@ _PID = struct.Struct("!q")
 _PR_SET_CHILD_SUBREAPER = 36
 _M_MMAP_THRESHOLD = -3
 _MMAP_THRESHOLD = "MALLOC_MMAP_THRESHOLD_"  # which glibc reads as a process starts
+_TURNS = 100
+"""Of the loop, in which a pipe whose writer has ended is read to its end."""
 _real = asyncio.create_subprocess_exec
 
 
@@ -44,8 +47,19 @@ def opened() -> dict[str, Any] | None:
         ours.close()
         return _serve(theirs)
     theirs.close()
-    asyncio.create_subprocess_exec = _Asking(ours)  # type: ignore[assignment]  # the part of it that the product uses
+    begin = partial(_of_the_node, ours)
+    asyncio.create_subprocess_exec = Asking(begin, lambda: True)  # type: ignore[assignment]  # what the product uses of it
     return None
+
+
+def _of_the_node(nursery: socket.socket, request: dict[str, Any], streams: list[int]) -> Begun:
+    pid, pidfd = sent(nursery, request, streams)
+
+    def code() -> int:
+        _, status = os.waitpid(pid, 0)
+        return os.waitstatus_to_exitcode(status)
+
+    return Begun(pid, pidfd, pidfd, code)
 
 
 def _serve(asked: socket.socket) -> dict[str, Any]:
@@ -72,14 +86,24 @@ def _serve(asked: socket.socket) -> dict[str, Any]:
     os._exit(0)
 
 
-class _Asking:
-    """`asyncio.create_subprocess_exec` of a node with a nursery."""
+class Begun(NamedTuple):
+    """A child as it has begun: `ends` is a descriptor that can be read at its end, when `code` says how it ended."""
 
-    def __init__(self, nursery: socket.socket) -> None:
-        self._nursery = nursery
+    pid: int
+    pidfd: int
+    ends: int
+    code: Callable[[], int]
+
+
+class Asking:
+    """`asyncio.create_subprocess_exec` where `begin` forks children of these modules, as long as `may` says so."""
+
+    def __init__(self, begin: Callable[[dict[str, Any], list[int]], Begun], may: Callable[[], bool]) -> None:
+        self._begin = begin
+        self._may = may
 
     async def __call__(self, *words: str, **options: Any) -> Any:
-        if words[:2] == (sys.executable, "-m") and words[2] in MODULES:
+        if words[:2] == (sys.executable, "-m") and words[2] in MODULES and self._may():
             return await self._forked(words[2], **options)
         return await _real(*words, **options)
 
@@ -118,56 +142,64 @@ class _Asking:
                     theirs.append(writing)
                     ours.append(os.fdopen(reading, "rb", buffering=0))
                 open_until_sent.callback(os.close, theirs[-1])
-            pid, pidfd = sent(self._nursery, request, theirs)
-        return await Child(pid, pidfd).speaking(ours, limit)
+            begun = self._begin(request, theirs)
+        return await Child(begun).speaking(ours, limit)
 
 
 class Child:
-    """A child of the node: the part of `asyncio.subprocess.Process` that the product uses."""
+    """A child that was forked: the part of `asyncio.subprocess.Process` that the product uses."""
 
-    def __init__(self, pid: int, pidfd: int) -> None:
-        self.pid = pid
+    def __init__(self, begun: Begun) -> None:
+        self.pid = begun.pid
         self.returncode: int | None = None
         self.stdin: asyncio.StreamWriter | None = None
         self.stdout: asyncio.StreamReader | None = None
         self.stderr: asyncio.StreamReader | None = None
-        self._pidfd = pidfd
+        self._begun = begun
+        self._written: asyncio.WriteTransport | None = None
+        self._read: list[asyncio.ReadTransport] = []
         self._ended = asyncio.Event()
-        asyncio.get_running_loop().add_reader(pidfd, self._end)
+        asyncio.get_running_loop().add_reader(begun.ends, self._end)
 
     async def speaking(self, pipes: list[IO[bytes] | None], limit: int) -> Child:
         """It, with the streams that are pipes."""
         loop = asyncio.get_running_loop()
         stdin, *others = pipes
         if stdin is not None:
-            transport, protocol = await loop.connect_write_pipe(asyncio.streams.FlowControlMixin, stdin)
-            self.stdin = asyncio.StreamWriter(transport, protocol, None, loop)
+            self._written, protocol = await loop.connect_write_pipe(asyncio.streams.FlowControlMixin, stdin)
+            self.stdin = asyncio.StreamWriter(self._written, protocol, None, loop)
         readers: list[asyncio.StreamReader | None] = []
         for pipe in others:
             reader = None if pipe is None else asyncio.StreamReader(limit=limit)
             if reader is not None:
-                await loop.connect_read_pipe(_protocol_of(reader), pipe)
+                self._read.append((await loop.connect_read_pipe(_protocol_of(reader), pipe))[0])
             readers.append(reader)
         self.stdout, self.stderr = readers
         return self
 
     def _end(self) -> None:
-        asyncio.get_running_loop().remove_reader(self._pidfd)
-        os.close(self._pidfd)
-        _, status = os.waitpid(self.pid, 0)
-        self.returncode = os.waitstatus_to_exitcode(status)
+        asyncio.get_running_loop().remove_reader(self._begun.ends)
+        self.returncode = self._begun.code()
+        os.close(self._begun.pidfd)
+        if self._written is not None and not self._written.is_closing():
+            self._written.abort()  # nobody reads it any more
         self._ended.set()
 
     async def wait(self) -> int:
-        """The exit code, once it has ended."""
+        """The exit code, once it has ended, and the pipes that it wrote to are at their ends where they are read."""
         await self._ended.wait()
+        for _ in range(_TURNS):
+            await asyncio.sleep(0)
+            if not any(pipe.is_reading() and not pipe.is_closing() for pipe in self._read):
+                break
+        await asyncio.sleep(0)  # what is closing is closed in the next turn
         assert self.returncode is not None
         return self.returncode
 
     def send_signal(self, number: int) -> None:
         if self.returncode is not None:
             raise ProcessLookupError
-        signal.pidfd_send_signal(self._pidfd, number)
+        signal.pidfd_send_signal(self._begun.pidfd, number)
 
     def terminate(self) -> None:
         self.send_signal(signal.SIGTERM)

@@ -23,10 +23,15 @@ def ask(
 
     `streams` are descriptors for standard input, output and error. The child is killed where the connection is closed.
     """
+    request = {"words": [*words], "environment": {**environment}, "umask": umask, "cwd": cwd}
+    return asked(at, request, streams)
+
+
+def asked(at: str, request: Mapping[str, object], streams: Sequence[int]) -> tuple[socket.socket, int, int]:
+    """Have the server at this path do what the request says; returns the same."""
     server = socket.socket(socket.AF_UNIX)
     try:
         server.connect(at)
-        request = {"words": [*words], "environment": {**environment}, "umask": umask, "cwd": cwd}
         return server, *sent(server, request, streams)
     except BaseException:
         server.close()

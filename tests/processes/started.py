@@ -7,6 +7,7 @@ process's own does not, a command is started from nothing. So is each with `cold
 
 from __future__ import annotations
 
+import asyncio
 import atexit
 import contextlib
 import os
@@ -16,13 +17,17 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
+
+import pytest
 
 from tests.patience import PATIENCE
+from tests.processes import nursery
 from tests.processes.fork_server import FAULTS, READY
-from tests.processes.request import ask, exit_code, umask_of_this_process
+from tests.processes.request import ask, asked, exit_code, umask_of_this_process
 
 ROOT = Path(__file__).parents[2]
 KLEDGER = [sys.executable, "-m", "producers.cli.main"]
@@ -140,6 +145,30 @@ def _read_at_start(environment: Mapping[str, str]) -> dict[str, str]:
     if FAULTS in environment:
         named.pop("PYTHONPATH", None)  # the server puts them in place
     return named
+
+
+@contextmanager
+def jobs_forked() -> Iterator[None]:
+    """Within the block, this process's own jobs are forked as those of a node are (`nursery`), in the place of a start
+    from nothing: one that imports all that it needs takes longer than most of them work.
+    """
+    with pytest.MonkeyPatch.context() as jobs:
+        jobs.setattr(asyncio, "create_subprocess_exec", nursery.Asking(_begin, _forks_jobs))
+        yield
+
+
+def _forks_jobs() -> bool:
+    return FAULTS not in os.environ and can_fork(os.environ)
+
+
+def _begin(request: dict[str, Any], streams: list[int]) -> nursery.Begun:
+    server, pid, pidfd = asked(fork_server.at, request, streams)
+
+    def code() -> int:
+        with server:
+            return exit_code(server)
+
+    return nursery.Begun(pid, pidfd, server.fileno(), code)
 
 
 def start(

@@ -1,7 +1,8 @@
-"""A process that a forked node starts is what one of its own would be: its parent, its words, its end."""
+"""A process that a forked node or a test starts is what one from nothing would be: its words, its streams, its end."""
 
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
 import sys
@@ -9,10 +10,18 @@ from pathlib import Path
 
 import pytest
 
+from projections.vectors.client import spare_process, spawned
 from tests.journeys.running_node import RunningNode, alive, items, result_of, until
+from tests.patience import comes_true
+from tests.processes.fork_server import FAULTS
+from tests.processes.nursery import Child
 from tests.processes.started import ENVIRONMENT, Started, can_fork
 
 pytestmark = pytest.mark.skipif(not can_fork(ENVIRONMENT), reason="here commands are started from nothing")
+
+
+def words_of(pid: int) -> list[str]:
+    return [os.fsdecode(word) for word in Path(f"/proc/{pid}/cmdline").read_bytes().rstrip(b"\0").split(b"\0")]
 
 
 def status(pid: int) -> dict[str, str]:
@@ -23,8 +32,7 @@ def status(pid: int) -> dict[str, str]:
 def test_it_is_a_child_of_the_node_and_shows_the_words_that_it_was_started_with(shared_node: RunningNode) -> None:
     assert isinstance(shared_node.process, Started)
     assert int(status(shared_node.vectors)["PPid"]) == shared_node.process.pid
-    words = Path(f"/proc/{shared_node.vectors}/cmdline").read_bytes().rstrip(b"\0").split(b"\0")
-    assert [os.fsdecode(word) for word in words] == [sys.executable, "-m", "projections.vectors.process"]
+    assert words_of(shared_node.vectors) == [sys.executable, "-m", "projections.vectors.process"]
 
 
 def test_it_holds_none_of_the_files_of_the_node(shared_node: RunningNode) -> None:
@@ -48,3 +56,28 @@ def test_the_node_learns_of_its_end_and_leaves_no_dead_process(shared_node: Runn
         verified = result_of(ledger, "verify")
         assert verified["equal"], verified
         assert not shared_node.children("projections.live.rebuild")
+
+
+async def test_a_job_that_a_test_starts_is_forked_with_its_words_and_ends_as_its_input_does_or_is_killed() -> None:
+    left = await spawned()
+    assert isinstance(left, Child)
+    await comes_true(lambda: words_of(left.pid) == [sys.executable, "-m", "projections.vectors.process"])
+    assert left.stdin is not None
+    left.stdin.close()
+    assert await left.wait() == 0
+    assert not alive(left.pid)
+    async with spare_process() as killed:
+        killed.kill()
+        assert await killed.wait() == -signal.SIGKILL
+        assert killed.returncode == -signal.SIGKILL
+        with pytest.raises(ProcessLookupError):
+            killed.terminate()
+
+
+@pytest.mark.parametrize("variable", ["PYTHONPATH", "LANG", FAULTS])
+async def test_a_job_is_started_from_nothing_where_a_test_says_what_python_reads_as_it_starts(
+    monkeypatch: pytest.MonkeyPatch, variable: str
+) -> None:
+    monkeypatch.setenv(variable, "/nowhere")
+    async with spare_process() as started:
+        assert isinstance(started, asyncio.subprocess.Process)
