@@ -53,7 +53,9 @@ class Expanded(TypedDict):
     session_id: str
     id: str
     messages: list[SessionMessage]
-    next: NotRequired[Annotated[str, Field(description="The `after` of the messages that did not fit; absent else")]]
+    after: NotRequired[
+        Annotated[str, Field(description="The last of those that fit: messages go on after it; absent else")]
+    ]
 
 
 class ContextMessage(TypedDict):

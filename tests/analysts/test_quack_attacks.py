@@ -334,7 +334,13 @@ def test_a_refusal_says_that_the_view_is_read_only_or_that_nothing_could_be_read
 ) -> None:
     message = outcomes[attack]["error"]
     by_the_client = ("unterminated quoted string", "syntax error", "Authorization failed")
-    by_the_server = ("read-only", "does not parse", "does not exist", "file system operations are disabled")
+    by_the_server = (
+        "read-only",
+        "does not parse",
+        "does not exist",
+        "file system operations are disabled",
+        "no function",
+    )
     assert any(part in message for part in by_the_client + by_the_server), message
 
 

@@ -47,7 +47,7 @@ def test_an_export_that_meets_a_full_disk_says_so_and_leaves_nothing(
 ) -> None:
     class OnePage:
         def list(self, **_asked: object) -> JsonObject:
-            return {"position": 1, "results": []}
+            return {"position": 1, "results": [], "next": None}
 
     def full(*_written: object) -> None:
         raise FULL

@@ -36,7 +36,7 @@ _M_MMAP_THRESHOLD = -3
 _MMAP_THRESHOLD = "MALLOC_MMAP_THRESHOLD_"  # which glibc reads as a process starts
 _TURNS = 100
 """Of the loop, in which a pipe whose writer has ended is read to its end."""
-_real = asyncio.create_subprocess_exec
+REAL = asyncio.create_subprocess_exec
 
 
 def opened() -> dict[str, Any] | None:
@@ -105,7 +105,7 @@ class Asking:
     async def __call__(self, *words: str, **options: Any) -> Any:
         if words[:2] == (sys.executable, "-m") and words[2] in MODULES and self._may():
             return await self._forked(words[2], **options)
-        return await _real(*words, **options)
+        return await REAL(*words, **options)
 
     async def _forked(
         self,

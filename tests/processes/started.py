@@ -157,6 +157,14 @@ def jobs_forked() -> Iterator[None]:
         yield
 
 
+@contextmanager
+def jobs_from_nothing() -> Iterator[None]:
+    """Within the block they are started from nothing again."""
+    with pytest.MonkeyPatch.context() as jobs:
+        jobs.setattr(asyncio, "create_subprocess_exec", nursery.REAL)
+        yield
+
+
 def _forks_jobs() -> bool:
     return FAULTS not in os.environ and can_fork(os.environ)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -15,20 +16,21 @@ from producers.documents.converting import Bounds, convert
 from projections.vectors.client import spawned
 from tests.house.project import PACKAGES, ROOT
 from tests.patience import PATIENCE
-from tests.processes.started import ENVIRONMENT
+from tests.processes.started import ENVIRONMENT, jobs_from_nothing
 
 SHADOWS = ("queue.py", "types.py", "json.py", *(f"{package}/__init__.py" for package in PACKAGES))
 """Files of somebody's project whose names are those of the standard library, and of ours."""
 
 
 @pytest.fixture
-def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """Somebody's project, which is the current directory."""
     for name in SHADOWS:
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text(f"raise SystemExit('{name} of the project')\n")
     monkeypatch.chdir(tmp_path)
-    return tmp_path
+    with jobs_from_nothing():  # what is forked has imported all
+        yield tmp_path
 
 
 @pytest.mark.usefixtures("project")

@@ -38,12 +38,12 @@ async def test_the_words_behind_a_summary_are_as_many_as_fit_and_say_where_they_
     path = f"{S}/s1/expand/{named}"
     whole = (await door.get(path, headers=AGENT)).json()
     assert [each["id"] for each in whole["messages"]] == ids
-    assert "next" not in whole
+    assert "after" not in whole
     monkeypatch.setattr(one_answer, "MOST_BYTES", 12_000)
     answer = await door.get(path, headers=AGENT)
     assert len(answer.content) < 20_000
     found = [each["id"] for each in answer.json()["messages"]]
-    following = answer.json()["next"]
+    following = answer.json()["after"]
     assert following == found[-1]
     while following is not None:
         page = (await door.get(f"{S}/s1/messages", params={"after": following}, headers=AGENT)).json()

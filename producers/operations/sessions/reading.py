@@ -122,7 +122,7 @@ async def summaries(desk: Desk, caller: Caller, session_id: str, *, owner: str |
 
 
 def _expanded(session_id: str, record_id: str, messages: Sequence[Message], *, goes_on: bool = False) -> JsonObject:
-    following = {"next": messages[-1].id} if goes_on else {}
+    following = {"after": messages[-1].id} if goes_on else {}
     return {"session_id": session_id, "id": record_id, "messages": [each.shown() for each in messages], **following}
 
 
