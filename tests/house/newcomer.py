@@ -81,13 +81,12 @@ def set_up(desk: Path, *, forking: bool = False) -> None:
     programs.mkdir(parents=True)
     for name in ("Makefile", "pyproject.toml", "requirements.lock"):
         shutil.copy(ROOT / name, desk / name)
-    for name, runs in (("kledger", "-m producers.cli.main"), ("python", "")):
+    for name, runs in (("kledger", ["-m", "producers.cli.main"]), ("python", [])):
         program = programs / name
-        python = shlex.quote(sys.executable)
-        starts = f'exec env PYTHONPATH={ROOT} {python} {runs} "$@"'
+        starts = f'exec {shlex.join(["env", f"PYTHONPATH={ROOT}", sys.executable, *runs])} "$@"'
         if forking and name == "kledger":
             launch = ROOT / "tests" / "processes" / "launch.py"
-            forked = f'exec {python} -I -S {launch} {fork_server.at} {ROOT} "$@"'
+            forked = f'exec {shlex.join([sys.executable, "-I", "-S", str(launch), fork_server.at, str(ROOT)])} "$@"'
             # Which shell it is for it learns from its parent, which is the server's where it is forked.
             starts = f'case "$*" in *-completion*) {starts} ;; esac\n{forked}'
         program.write_text(f"#!/bin/sh\n{starts}\n")
