@@ -53,7 +53,7 @@ def bucket_settings(replicas: int = 1) -> JsonObject:
 
 async def ensure_leases(access: BrokerAccess, *, replicas: int = 1) -> None:
     """Create the bucket if it does not exist; connects as `admin`. Raises BrokerUnavailable, BrokerMisconfigured."""
-    await ensure(access, f"KV_{LEASE_BUCKET}", bucket_settings(replicas))
+    await ensure(access, f"KV_{LEASE_BUCKET}", bucket_settings(replicas), "keeps leases")
 
 
 class Lease:

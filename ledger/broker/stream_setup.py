@@ -9,6 +9,7 @@ from ledger.broker.access import LEDGER_STREAM, BrokerAccess
 from ledger.broker.connection import BrokerConnection
 from ledger.broker.error_codes import NO_STREAM, STREAM_EXISTS
 from ledger.broker.restored import restored_to
+from ledger.broker.stream_settings import refuse, wrong_settings
 from ledger.event import JsonObject
 from ledger.wire.publication import PASSING, error_code, error_of
 from ledger.wire.subjects import STREAM_SUBJECTS
@@ -53,14 +54,20 @@ async def ensure_stream(access: BrokerAccess, *, replicas: int = 1) -> None:
     Raises BrokerMisconfigured (settings that could lose events, or no right to create), RestoreUnfinished,
     BrokerUnavailable.
     """
-    check_settings(await ensure(access, LEDGER_STREAM, stream_config(LEDGER_STREAM, replicas)))
+    check_settings(await _ensure(access, LEDGER_STREAM, stream_config(LEDGER_STREAM, replicas)))
 
 
-async def ensure(access: BrokerAccess, name: str, wanted: JsonObject) -> JsonObject:
-    """Create a stream if it does not exist, add replicas where it has too few; returns its settings.
+async def ensure(access: BrokerAccess, name: str, wanted: JsonObject, what: str) -> None:
+    """Create a stream beside the log if it does not exist, add replicas where it has too few, and check its settings.
 
-    Connects as `admin`. Raises BrokerMisconfigured, BrokerUnavailable.
+    Connects as `admin`. Raises BrokerMisconfigured (of a stream that is not one that does `what`), BrokerUnavailable.
     """
+    config = await _ensure(access, name, wanted)
+    refuse(config, wrong_settings(config, wanted), what)
+
+
+async def _ensure(access: BrokerAccess, name: str, wanted: JsonObject) -> JsonObject:
+    """Create a stream if it does not exist, add replicas where it has too few; returns its settings."""
     connection = await BrokerConnection.open(access, "admin", name="kledger-setup")
     try:
         return await _ensured(connection, name, wanted)
@@ -143,29 +150,12 @@ async def created_anew(connection: BrokerConnection, config: JsonObject) -> Json
 
 
 def check_settings(config: JsonObject) -> None:
-    """Raise BrokerMisconfigured with every setting that could make the stream lose or refuse events.
+    """Raise BrokerMisconfigured with every setting that could make the log's stream lose or refuse events.
 
     Raises RestoreUnfinished for a partly restored stream.
     """
     restored_to(config)
-    wanted = stream_config(config["name"], config.get("num_replicas", 1))
-    free = ("description", "num_replicas", "duplicate_window", "discard", "max_msg_size")
-    wrong = [
-        f"{setting} is {config.get(setting)!r} and must be {value!r}"
-        for setting, value in wanted.items()
-        if setting not in free and config.get(setting, value if value in (-1, 0) else None) != value
-    ]
-    # A persistence mode other than the default acknowledges events before they are on disk.
-    if config.get("persist_mode") not in (None, "", "default"):
-        wrong.append(f"persist_mode is {config['persist_mode']!r} and must be the default")
+    wrong = wrong_settings(config, stream_config(config["name"], config.get("num_replicas", 1)))
     if config.get("duplicate_window", 0) < DUPLICATE_WINDOW_S * _NANOSECONDS:
         wrong.append(f"duplicate_window is below {DUPLICATE_WINDOW_S} s")
-    if config.get("max_msg_size", -1) not in (-1, 0) and config["max_msg_size"] < 1024 * 1024:
-        wrong.append(f"max_msg_size is {config['max_msg_size']} and must be at least 1048576")
-    if config.get("sealed") or config.get("mirror") or config.get("sources"):
-        wrong.append("it is sealed, or copies another stream")
-    if wrong:
-        raise BrokerMisconfigured(
-            f"the stream {config['name']} is not one that keeps every event: {'; '.join(wrong)}. "
-            "Mend these settings, or give the ledger a broker account of its own"
-        )
+    refuse(config, wrong, "keeps every event")

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 import orjson
 from nats.aio.msg import Msg
 
-from kledger.contract.errors import BrokerMisconfigured, BrokerUnavailable
+from kledger.contract.errors import BrokerUnavailable
 from ledger.broker.access import SESSION_SUBJECTS, SESSIONS_STREAM, BrokerAccess
 from ledger.broker.connection import REQUEST_TIMEOUT, BrokerConnection
 from ledger.broker.error_codes import NOTHING_STORED
@@ -56,20 +56,7 @@ async def ensure_sessions_stream(access: BrokerAccess, *, replicas: int = 1) -> 
 
     Raises BrokerUnavailable, BrokerMisconfigured.
     """
-    config = await ensure(access, SESSIONS_STREAM, stream_settings(replicas))
-    wanted = stream_settings(config.get("num_replicas", 1))
-    settled = ("retention", "storage", "max_msgs", "max_bytes", "max_age", "max_msgs_per_subject", "deny_purge")
-    unlimited = (-1, 0, False)
-    wrong = [
-        f"{name} is {config.get(name)!r} and must be {wanted[name]!r}"
-        for name in (*settled, "allow_direct", "allow_atomic")
-        if config.get(name, wanted[name] if wanted[name] in unlimited else None) != wanted[name]
-    ]
-    if wrong:
-        raise BrokerMisconfigured(
-            f"the stream {SESSIONS_STREAM} is not one that keeps the words of sessions: {'; '.join(wrong)}. Mend these "
-            "settings, or give the ledger a broker account of its own"
-        )
+    await ensure(access, SESSIONS_STREAM, stream_settings(replicas), "keeps the words of sessions")
 
 
 class JetStreamSessions:

@@ -88,7 +88,7 @@ async def ensure_parked_stream(access: BrokerAccess, *, replicas: int = 1) -> No
 
     Raises BrokerUnavailable, BrokerMisconfigured.
     """
-    await ensure(access, PARKED_STREAM, stream_settings(replicas))
+    await ensure(access, PARKED_STREAM, stream_settings(replicas), "keeps decisions about events")
 
 
 class ParkedEvents:

@@ -54,7 +54,7 @@ async def ensure_embeddings_stream(access: BrokerAccess, *, replicas: int = 1) -
 
     Raises BrokerUnavailable, and BrokerMisconfigured when the broker refuses.
     """
-    await ensure(access, EMBEDDINGS_STREAM, stream_settings(replicas))
+    await ensure(access, EMBEDDINGS_STREAM, stream_settings(replicas), "keeps every embedding")
 
 
 def digest_of(body: bytes) -> str:
