@@ -8,6 +8,7 @@ import random
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
+from unittest.mock import AsyncMock
 
 import orjson
 import pytest
@@ -373,8 +374,14 @@ async def test_no_other_user_may_read_write_or_delete_a_key(
 
 
 async def test_a_key_for_which_a_broker_has_no_room_is_told_and_the_others_stay(
-    on_broker: JetStreamVault, bucket: BrokerAccess, admin: BrokerConnection, tmp_path: Path
+    on_broker: JetStreamVault,
+    bucket: BrokerAccess,
+    admin: BrokerConnection,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    # The limit is in the settings of the bucket, which are refused before, in place of those of an account, a disk.
+    monkeypatch.setattr("ledger.privacy.vault_jetstream.ensure", AsyncMock())
     await on_broker.obtain("user:ada")
     await keep_keys(on_broker.connection, tmp_path)
     before = kept_keys(tmp_path)
