@@ -37,6 +37,7 @@ class LifeKeeper:
         self._org, self._view, self._append = org, view, append
         self._looked_at = -1
         self._next: datetime | None = None
+        self._stated: frozenset[str] = frozenset()  # of what is due, what the log has already and did not count
 
     async def run(self) -> None:
         """Look whenever the view has moved or a memory is over, until cancelled."""
@@ -53,16 +54,19 @@ class LifeKeeper:
         if position == self._looked_at and (self._next is None or moment < self._next):
             return 0
         found, self._next = await self._view.ask(due, self._org, moment, MOST)
-        if found:
-            await self._append([self._event(each, now) for each in found])
+        events = {own_id: event for event in (self._event(each, now) for each in found) if (own_id := event.id)}
+        if new := [event for own_id, event in events.items() if own_id not in self._stated]:
+            await self._append(new)
+        self._stated = frozenset(events)
         self._looked_at = position if len(found) < MOST else -1
         return len(found)
 
     def _event(self, each: Due, now: datetime) -> NewEvent:
         fact: Fact = KnowledgePromoted(cause="recalled") if each.promoted else KnowledgeExpired(after=each.lifetime)
-        # The minutes since then, so that what was refused as too early is not taken for the statement that is due.
-        # Those of the clock would pass between two nodes that state it at once, and the log would have both.
+        # How long that is ago, so that what was refused as too early is not taken for the statement that is due: each
+        # time twice as long, as every refusal stays in the log, and this clock may be days ahead of the broker's.
         since = each.ends - each.lifetime if each.promoted else each.ends
-        state = f"{each.version_position} {each.recalls} {since:.6f} {int((now.timestamp() - since) // 60)}"
+        doublings = max(0, int((now.timestamp() - since) // 60)).bit_length()
+        state = f"{each.version_position} {each.recalls} {since:.6f} {doublings}"
         own_id = named_id(NAMESPACE, f"{self._org}\n{each.id}\n{fact.name}\n{state}")
         return NewEvent(fact, each.id, NOBODY, self._org, id=own_id, time=now)
