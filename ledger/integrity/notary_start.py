@@ -91,7 +91,7 @@ async def head_not_before(ledger: Ledger, position: int) -> int:
 
 
 def _last_signed(files: NotaryFiles) -> SignedCheckpoint | None:
-    """The last checkpoint of the file. Raises ChainContradicted when no key of this node signed it."""
+    """The last checkpoint of the file. Raises ChainContradicted when no key of this node signed what it says."""
     try:
         certified = last_checkpoint(files.checkpoints)
     except ValueError as error:
@@ -99,10 +99,18 @@ def _last_signed(files: NotaryFiles) -> SignedCheckpoint | None:
             f"the last line of {files.checkpoints} is no checkpoint: run kledger audit; nothing is signed until that "
             "line is put right or the file is brought back from a copy"
         ) from error
-    if certified is not None and not certified.signed_by(public_keys(files.keys)):
+    if certified is None:
+        return None
+    keys = public_keys(files.keys)
+    if certified.key_id not in keys:
         raise ChainContradicted(
             f"the last checkpoint in {files.checkpoints}, of position {certified.position}, is signed by none of the "
             f"keys in {files.keys}: bring the keys back, or find out who wrote it; until then nothing is signed"
+        )
+    if not certified.signed_by(keys):
+        raise ChainContradicted(
+            f"the last checkpoint in {files.checkpoints}, of position {certified.position}, was changed: its key did "
+            "not sign what it says. Run kledger audit; nothing is signed until the file is brought back from a copy"
         )
     return certified
 

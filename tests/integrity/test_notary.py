@@ -202,9 +202,19 @@ async def test_an_audit_reads_the_log_where_the_leaves_cannot_be_read(
     assert not Archived(tmp_path, files.leaves).is_of(stored[0])  # so a rebuild reads the log
 
 
-@pytest.mark.parametrize("change", ["cut", "last", "early, leaves lost", "key lost", "line broken"])
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ("cut", "events were cut off"),
+        ("last", "position 30"),
+        ("early, leaves lost", "position 30"),
+        ("key lost", "bring the keys back"),
+        ("line broken", "is no checkpoint"),
+        ("line changed", "its key did not sign what it says"),
+    ],
+)
 async def test_nothing_is_signed_against_an_earlier_checkpoint(
-    change: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    change: str, told: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("ledger.integrity.notary_start.HEAD_COMES_BACK_WITHIN", 0.3)
     events, files = signed_log(tmp_path, 30, 10)
@@ -219,6 +229,10 @@ async def test_nothing_is_signed_against_an_earlier_checkpoint(
         files.leaves.path.unlink()
     elif change == "key lost":
         shutil.rmtree(files.keys)
+    elif change == "line changed":
+        last = read_checkpoints(files.checkpoints)[-1]
+        before = before.replace(last.head.hex().encode(), bytes(32).hex().encode())
+        files.checkpoints.write_bytes(before)
     else:
         before += b"[]\n"
         files.checkpoints.write_bytes(before)
@@ -226,6 +240,7 @@ async def test_nothing_is_signed_against_an_earlier_checkpoint(
     async with asyncio.timeout(PATIENCE):
         await notary.run()  # it ends by itself
     assert isinstance(notary.trouble, ChainContradicted)
+    assert told in notary.trouble.message
     assert notary.status()["trouble"] == notary.trouble.message
     with pytest.raises(NotCertified, match="31"):
         await notary.certify(31, timeout=1)
