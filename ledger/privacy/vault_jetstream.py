@@ -42,6 +42,7 @@ from ledger.privacy.vault_records import (
 from ledger.wire.publication import EXPECTED, PASSING, WRONG_LAST_SEQUENCE, error_code, error_of, parse_answer
 from ledger.wire.seal_mac import Unsworn
 
+WHAT = "keeps and erases keys"
 _PREFIX = KEY_SUBJECTS.removesuffix(">")
 _ROOM = 64 * 1024
 _CONCURRENCY = 64
@@ -70,7 +71,7 @@ async def ensure_keys_bucket(access: BrokerAccess, *, replicas: int = 1) -> None
 
     Raises BrokerUnavailable, BrokerMisconfigured.
     """
-    await ensure(access, KEYS_STREAM, bucket_settings(replicas), "keeps and erases keys")
+    await ensure(access, KEYS_STREAM, bucket_settings(replicas), WHAT)
 
 
 def subject_of(kind: str, name: str) -> str:

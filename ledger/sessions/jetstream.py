@@ -23,6 +23,7 @@ from ledger.sessions.port import MOST_READ, NewRecord, Record
 from ledger.store.atomic_batch import send_batch
 from ledger.wire.publication import EXPECTED, PASSING, WRONG_LAST_SEQUENCE, error_code, error_of
 
+WHAT = "keeps the words of sessions"
 _PATIENCE = 10.0
 _PAUSE = 0.02
 _BATCH, _BATCH_BYTES = 1_000, 8 * 1024 * 1024
@@ -56,7 +57,7 @@ async def ensure_sessions_stream(access: BrokerAccess, *, replicas: int = 1) -> 
 
     Raises BrokerUnavailable, BrokerMisconfigured.
     """
-    await ensure(access, SESSIONS_STREAM, stream_settings(replicas), "keeps the words of sessions")
+    await ensure(access, SESSIONS_STREAM, stream_settings(replicas), WHAT)
 
 
 class JetStreamSessions:

@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 
 from kledger.contract.errors import LedgerError
+from ledger.broker.streams_beside import StreamsBeside
 from ledger.event import JsonObject
 from ledger.installed import PRODUCT, version
 from ledger.store.jetstream import StreamStatus
@@ -30,6 +31,7 @@ class NodeStatus:
     started: float
     """By the monotonic clock."""
     readiness: Readiness = field(default_factory=Readiness)
+    beside: StreamsBeside | None = None
 
     async def health(self) -> Health:
         """Whether the node is healthy and ready, with the reasons where it is not.
@@ -54,6 +56,7 @@ class NodeStatus:
             why = of.ledger.hindered()
         if why:
             reasons.append(why)
+        reasons += await self.beside.reasons() if self.beside else []
         views = [
             await lag(of.ledger, "duckdb", view.position, head, stored_ns),
             await lag(of.ledger, "vectors", feed.applied, head, stored_ns),

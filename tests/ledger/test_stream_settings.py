@@ -9,7 +9,7 @@ import pytest
 
 from kledger.contract.errors import BrokerMisconfigured
 from ledger.broker import lease
-from ledger.broker.access import BrokerAccess
+from ledger.broker.access import KEYS_STREAM, SESSIONS_STREAM, BrokerAccess
 from ledger.broker.connection import BrokerConnection
 from ledger.broker.stream_settings import wrong_settings
 from ledger.broker.stream_setup import ensure_stream, stream_config
@@ -18,6 +18,7 @@ from ledger.privacy import vault_jetstream
 from ledger.sessions import jetstream as sessions
 from ledger.store import parked
 from ledger.wire.publication import error_code
+from producers.node.start.beside import beside
 from projections.vectors.embedding import kept_jetstream
 
 STREAMS: dict[str, tuple[Callable[[BrokerAccess], Awaitable[None]], JsonObject]] = {
@@ -96,3 +97,32 @@ def test_what_loses_changes_or_refuses_what_a_stream_is_given_is_named(stream: s
 def test_what_loses_nothing_is_left_to_whoever_has_the_server(stream: str, setting: str, value: Any) -> None:
     _, settings = STREAMS[stream]
     assert wrong_settings({**settings, setting: value}, settings) == []
+
+
+async def test_what_becomes_of_the_streams_beside_the_log_while_a_node_runs_is_told(
+    access: BrokerAccess, admin: BrokerConnection
+) -> None:
+    await vault_jetstream.ensure_keys_bucket(access)
+    await sessions.ensure_sessions_stream(access)
+    node = await BrokerConnection.open(access, "node")
+    now = [0.0]
+    told = beside(node, lambda: now[0])
+    assert await told.reasons() == []
+    for name in (KEYS_STREAM, SESSIONS_STREAM):
+        info = await admin.api(f"STREAM.INFO.{name}")
+        aging = {**info["config"], "max_age": 86_400_000_000_000}
+        assert not error_code(await admin.api(f"STREAM.UPDATE.{name}", aging))
+        assert await told.reasons() == []  # a broker is not asked each time that health is
+        now[0] += 5
+        (why,) = await told.reasons()
+        assert f"the stream {name} is not one that keeps" in why
+        assert "max_age is 86400000000000 and must be 0" in why
+        await admin.api(f"STREAM.DELETE.{name}")
+        now[0] += 5
+        (why,) = await told.reasons()
+        assert f"the stream {name}, which keeps" in why
+        assert "is gone" in why
+        assert not error_code(await admin.api(f"STREAM.CREATE.{name}", info["config"]))
+        now[0] += 5
+        assert await told.reasons() == []
+    await node.close()

@@ -36,6 +36,7 @@ from producers.node.receipts import Receipts
 from producers.node.roles import writes_vectors
 from producers.node.sessions import keep_in_time, open_sessions
 from producers.node.sizes import NodeSizes
+from producers.node.start.beside import beside
 from producers.node.start.foundation import Foundation, NodeSettings
 from producers.node.start.serving import serving
 from producers.node.start.stopped import go_on, unless
@@ -122,7 +123,7 @@ async def assemble(base: Foundation, stack: AsyncExitStack, started: float, endi
     receipts = Receipts(settings.data / "receipts", receipt_signer(notary.files))
     eraser = Eraser(rebuilds, base.vault, keyring, sealing, sessions, receipts, settings.org, base.master)
     rebuilds.undisturbed = eraser.stable_comparison
-    status = NodeStatus(rebuilds, eraser, started, Readiness(base.head))
+    status = NodeStatus(rebuilds, eraser, started, Readiness(base.head), beside(base.vault.connection))
     operator = Operator(rebuilds, eraser, status, base.tokens)
     stack.push_async_callback(operator.jobs.close)
     searcher = Searcher(view, feed)
