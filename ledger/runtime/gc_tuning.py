@@ -28,3 +28,17 @@ def loading() -> Iterator[None]:
     finally:
         collect_seldom()
         gc.enable()
+
+
+def let_go(error: BaseException) -> None:
+    """Free what an error that was answered still holds: the frames that it and its causes went through.
+
+    A frame that keeps the error in a variable, as the web framework's does, holds itself by it, with the body of the
+    request. A body is one object, so that thousands of them would come before a collection does.
+    """
+    several: list[BaseException | None] = [error]
+    while several:
+        each = several.pop()
+        if each is not None and each.__traceback__ is not None:
+            each.__traceback__ = None
+            several += [each.__cause__, each.__context__]

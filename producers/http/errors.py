@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import traceback
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 import structlog
@@ -17,6 +18,7 @@ from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 
 from kledger.contract.errors import LedgerError, ServiceFailed, ViewBehind
+from ledger.runtime.gc_tuning import let_go
 from producers.http.answers import Json
 from producers.http.meant import methods_of, near, other_method
 from producers.operations.updated import error_body
@@ -73,6 +75,7 @@ _CODES = {
 STATUS = {code: status for status, codes in _CODES.items() for code in codes}
 """A code that is not listed is the node's own fault: 500."""
 
+Handler = Callable[[Request, Exception], Awaitable[Response]]
 HUNG_UP = 499
 """What proxies call a request whose client went away: counted, and no fault of the node."""
 
@@ -168,8 +171,19 @@ async def _http(request: Request, error: Exception) -> Response:
     return failed(error, f"{request.method} {request.url.path}")
 
 
+def _answered(answer_to: Handler) -> Handler:
+    """The handler of an error that holds nothing once it is answered, however large what was refused."""
+
+    async def answered(request: Request, error: Exception) -> Response:
+        response = await answer_to(request, error)
+        let_go(error)
+        return response
+
+    return answered
+
+
 def install(app: FastAPI) -> None:
     """Make every error of the app answer in this form."""
-    app.add_exception_handler(LedgerError, _ours)
-    app.add_exception_handler(RequestValidationError, _unfit)
-    app.add_exception_handler(HTTPException, _http)
+    app.add_exception_handler(LedgerError, _answered(_ours))
+    app.add_exception_handler(RequestValidationError, _answered(_unfit))
+    app.add_exception_handler(HTTPException, _answered(_http))

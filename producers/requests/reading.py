@@ -17,6 +17,7 @@ from kledger.contract.errors import BadJson, IllegalScope, InvalidPayload
 from kledger.contract.faults import in_plain_words
 from kledger.contract.json_text import WIDE, WideInteger, loads
 from ledger.event import JsonObject
+from ledger.runtime.gc_tuning import let_go
 from ledger.wire.envelope import NUL, refuse_nul
 from producers.requests.encoding import BYTE_ORDER_MARK, not_json
 
@@ -112,6 +113,9 @@ def refusal(
     """The error of ours for pydantic's list of faults: illegal_scope when scopes are all that is wrong. `fields` are
     those that there are, where the caller knows them. Of more faults than MOST_TOLD, `more` says how many there are,
     with those that were `dropped` before."""
+    for fault in faults:
+        if isinstance(raised := (fault.get("ctx") or {}).get("error"), Exception):
+            let_go(raised)  # it came through whoever has the faults, and would hold them, and what they are of
     told = _told(faults[:_MOST_LOOKED_AT], fields)
     of = len(told) + len(faults[_MOST_LOOKED_AT:]) + dropped
     errors = [

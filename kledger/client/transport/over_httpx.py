@@ -97,6 +97,7 @@ class HttpxTransport:
             raise NoSuchAddress(str(error)) from error
         except httpx.HTTPError as error:
             raise NoReply(_reason(error)) from error
+        del answer.stream  # which holds the answer that holds it, and both bodies until garbage is looked for
         return Reply(answer.status_code, answer.content, str(answer.url), answer.headers.get(POSITION, ""))
 
     async def pause(self, seconds: float) -> None:
