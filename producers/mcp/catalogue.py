@@ -27,7 +27,7 @@ from kledger.requests.resources import Together
 from kledger.requests.sessions import Scratchpad, SessionMessageBody
 from ledger.event import JsonObject
 from producers.mcp.schemas import plain, without_defaults, without_null
-from producers.requests.reading import refusal
+from producers.requests.reading import refusal, refuse_many_fields
 
 
 class _Arguments(BaseModel):
@@ -53,7 +53,8 @@ class CataloguedTool:
         return self.function.__name__
 
     async def call(self, wire: Wire, arguments: Mapping[str, Any]) -> JsonObject:
-        """The node's answer. Raises InvalidPayload naming the arguments that do not fit, and what the node raises."""
+        """The node's answer. Raises InvalidPayload for arguments that do not fit, PayloadTooLarge, what the node raises."""
+        refuse_many_fields(arguments, f"the call of {self.name}")
         try:
             self._form.model_validate(arguments)
         except ValidationError as error:

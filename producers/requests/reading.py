@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 import orjson
 from pydantic import BaseModel, ValidationError
 
-from kledger.contract.errors import BadJson, IllegalScope, InvalidPayload
+from kledger.contract.errors import BadJson, IllegalScope, InvalidPayload, PayloadTooLarge
 from kledger.contract.faults import in_plain_words
 from kledger.contract.json_text import WIDE, WideInteger, loads
 from ledger.event import JsonObject
@@ -23,6 +23,9 @@ from producers.requests.encoding import BYTE_ORDER_MARK, not_json
 
 MOST_NESTED = 200
 """How deep a body may be nested as a whole. It is kept, compared and answered by a writer that goes 254 deep."""
+MOST_FIELDS = 250_000
+"""Fields of all objects of a body together: more than an event has room for. One that is unknown takes a kilobyte and
+more until it is refused, whatever it took in the body."""
 
 M = TypeVar("M", bound=BaseModel)
 
@@ -42,7 +45,7 @@ _SCOPE_FAULTS = {"value_error", "string_too_long"}
 
 def read_json(body: bytes) -> Any:
     """Parse a request body. Raises BadJson with the place of the fault, InvalidPayload for a NUL character, nesting
-    or a whole number beyond 64 bits.
+    or a whole number beyond 64 bits, PayloadTooLarge for too many fields.
 
     NaN, lone surrogates and nesting beyond 1,024 are no JSON to this reader; stricter limits are the fields'. A byte
     order mark at the beginning is read over, as RFC 8259 allows.
@@ -57,9 +60,27 @@ def read_json(body: bytes) -> Any:
         raise BadJson(f"the body is not valid JSON: {not_json(body, error)}") from error
     if NUL in body:
         refuse_nul(document, "the body")
+    if body.count(b":") > MOST_FIELDS:
+        refuse_many_fields(document)
     if body.count(b"{") + body.count(b"[") > MOST_NESTED:
         _refuse_nested(document)
     return document
+
+
+def refuse_many_fields(document: object, what: str = "the body") -> None:
+    """Raise PayloadTooLarge where the objects of a document have more than MOST_FIELDS together."""
+    fields, within = 0, [document]
+    while within:
+        part = within.pop()
+        if isinstance(part, dict):
+            fields += len(part)
+            within += (each for each in part.values() if each.__class__ in _NESTING)
+        elif isinstance(part, list):
+            within += (each for each in part if each.__class__ in _NESTING)
+    if fields > MOST_FIELDS:
+        raise PayloadTooLarge(
+            f"{what} has {fields:,} fields in its objects, {MOST_FIELDS:,} are the limit: send less at once"
+        )
 
 
 _NESTING = {dict, list}

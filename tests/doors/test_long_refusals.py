@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
+from unittest.mock import Mock
 
+import orjson
 import pytest
 
-from kledger.contract.errors import InvalidPayload
+from kledger.contract.errors import InvalidPayload, PayloadTooLarge
 from kledger.requests.knowledge import SaveRequest
-from producers.requests.reading import LONGEST, MOST_TOLD, _without_most_unknown, parse
+from producers.mcp.catalogue import CATALOGUE
+from producers.requests import reading
+from producers.requests.reading import LONGEST, MOST_TOLD, _without_most_unknown, parse, read_json
 from tests.doors.http_door import ALICE, http_door
 
 MANY = 20_000
@@ -71,3 +76,32 @@ def test_of_very_many_unknown_fields_most_are_counted_alone_and_what_is_right_st
         parse(SaveRequest, wrong | ITEM)
     assert refused.value.details["more"] == unknown - MOST_TOLD
     assert f"and {unknown - 5} more" in refused.value.message
+
+
+@pytest.mark.parametrize(
+    "within",
+    [
+        lambda many: many,
+        lambda many: {"items": [ITEM | {"source": many}]},
+        lambda many: {"feedback_list": [{name: 1} for name in many]},
+        lambda many: [[[{"tags": many}]]],
+    ],
+    ids=["the body", "a field of an item", "many payloads", "lists"],
+)
+def test_a_body_with_too_many_fields_is_refused_wherever_they_are(
+    within: Callable[[dict[str, int]], Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reading, "MOST_FIELDS", 1_000)
+    few, many = within({f"k{n}": 1 for n in range(900)}), within({f"k{n}": 1 for n in range(1_001)})
+    assert read_json(orjson.dumps(few)) == few
+    with pytest.raises(PayloadTooLarge, match="1,000 are the limit"):
+        read_json(orjson.dumps(many))
+    colons = {"content": ":" * 2_000}
+    assert read_json(orjson.dumps(colons)) == colons
+
+
+async def test_a_tool_refuses_too_many_fields_before_each_is_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reading, "MOST_FIELDS", 1_000)
+    for tool in CATALOGUE:
+        with pytest.raises(PayloadTooLarge, match=f"the call of {tool.name} has 20,000 fields"):
+            await tool.call(Mock(), UNKNOWN)
