@@ -40,7 +40,7 @@ class Limits(EnvironmentSettings):
     idle_seconds: int = Field(default=5, ge=1)
     """Time until an idle connection is closed."""
     connections: int = Field(default=500, ge=1)
-    """Most connections at once; one more replaces the one that has been idle longest."""
+    """Most connections at once; one more replaces the one idle longest, or else the one sending a body longest."""
 
     def rate_for(self, with_token: bool) -> float:
         """Requests per second; 0 for no limit."""

@@ -53,7 +53,7 @@ class CataloguedTool:
         return self.function.__name__
 
     async def call(self, wire: Wire, arguments: Mapping[str, Any]) -> JsonObject:
-        """The node's answer. Raises InvalidPayload for arguments that do not fit, PayloadTooLarge, what the node raises."""
+        """The node's answer. Raises InvalidPayload, PayloadTooLarge for the arguments, and what the node raises."""
         refuse_many_fields(arguments, f"the call of {self.name}")
         try:
             self._form.model_validate(arguments)

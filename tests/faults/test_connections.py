@@ -204,6 +204,29 @@ def test_more_connections_than_the_node_takes_cost_those_that_wait_longest(node:
         connection.close()
 
 
+def test_where_every_connection_sends_a_body_the_one_that_began_first_gives_way(node: RunningNode) -> None:
+    begins = (
+        b"POST /api/knowledge/batch HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
+        b"Content-Length: 1000000\r\n\r\n{"
+    )
+    sending = [connect(node) for _ in range(40)]
+    for connection in sending:
+        connection.sendall(begins + b" " * 100_000)  # enough for its time to be given again
+    with connect(node) as connection:
+        connection.sendall(b"GET /health/live HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n")
+        assert rest(connection).startswith(b"HTTP/1.1 200 ")
+    answers = []
+    for connection in sending:
+        connection.settimeout(0.05)
+        try:
+            answers.append(rest(connection))
+        except TimeoutError:
+            continue
+        finally:
+            connection.close()
+    refused(answers[0], 408, "request_too_slow")
+
+
 def test_a_client_that_takes_no_answer_is_let_go(node: RunningNode) -> None:
     with node.client() as ledger:
         ledger.save_many([{"task": f"t{n}", "content": "x" * 50_000, "types": ["tool"]} for n in range(100)])

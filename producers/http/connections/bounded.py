@@ -38,7 +38,7 @@ class BoundedConnection(OneProtocol):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.waits_since = self.loop.time()
-        """When it began to wait for its next request."""
+        """When it began to wait for its next request, or for the body of this one."""
         self._reading_head = True
         self._has_begun = False  # the head that is read has begun
         self._heads = 0  # that were read whole
@@ -56,6 +56,11 @@ class BoundedConnection(OneProtocol):
         """No request of it is under way."""
         return self.cycle is None or self.cycle.response_complete
 
+    @property
+    def is_sending(self) -> bool:
+        """The body of its only request has not come yet: somebody may make it last for hours."""
+        return not self.is_waiting and not self._reading_head and not self.pipeline
+
     # The connection
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn's
@@ -67,15 +72,19 @@ class BoundedConnection(OneProtocol):
         self._set_deadline(self.limits.head_seconds)
 
     def _make_room(self) -> bool:
-        waiting = [
-            other
-            for other in self.connections
-            if isinstance(other, BoundedConnection) and other is not self and other.is_waiting
-        ]
-        if not waiting:
-            return False
-        min(waiting, key=lambda other: other.waits_since).end()
-        return True
+        others = [other for other in self.connections if isinstance(other, BoundedConnection) and other is not self]
+        if waiting := [other for other in others if other.is_waiting]:
+            min(waiting, key=_since).end()
+            return True
+        if sending := [other for other in others if other.is_sending]:
+            min(sending, key=_since).give_way()
+            return True
+        return False
+
+    def give_way(self) -> None:
+        """Refuse the request whose body does not come."""
+        self.connections.discard(self)
+        self._refuse(RequestTooSlow("others wait for a connection, and the body did not come: send it again, at once"))
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Forget the deadlines with the connection."""
@@ -138,6 +147,7 @@ class BoundedConnection(OneProtocol):
         super().on_head()
         self._reading_head = False
         self._heads += 1
+        self.waits_since = self.loop.time()
         self._set_deadline(self.limits.body_seconds)
         if self.cycle is not before:
             self.cycle.transport = Joined(self.transport)  # type: ignore[assignment]  # all that a cycle uses of one
@@ -286,6 +296,10 @@ class BoundedConnection(OneProtocol):
         if self._stalled is not None:
             self._stalled.cancel()
             self._stalled = None
+
+
+def _since(connection: BoundedConnection) -> float:
+    return connection.waits_since
 
 
 def bounded(limits: Limits) -> type[BoundedConnection]:
