@@ -51,12 +51,12 @@ class NodeStatus:
             stream = await of.ledger.status()
             head, stored_ns = stream.head.position, stream.head.stored_ns
             why = await of.ledger.hindrance(stream, of.integrity.org)
+            reasons += await self.beside.reasons() if self.beside else []
         except LedgerError as error:
             reasons.append(error.message)
             why = of.ledger.hindered()
         if why:
             reasons.append(why)
-        reasons += await self.beside.reasons() if self.beside else []
         views = [
             await lag(of.ledger, "duckdb", view.position, head, stored_ns),
             await lag(of.ledger, "vectors", feed.applied, head, stored_ns),
