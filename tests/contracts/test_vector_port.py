@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from qdrant_client import QdrantClient
 
 from kledger.contract.words import EVERYTHING
 from projections.vectors.embedding.embeddings import HashedEmbedder
@@ -23,7 +22,6 @@ from projections.vectors.process import _store
 from projections.vectors.store import edge_names
 from projections.vectors.store.edge import EdgeStore
 from projections.vectors.store.port import Awaiting, Found, Point, SearchOptions, VectorStore, point_id
-from projections.vectors.store.server import ServerStore
 from projections.vectors.tokens import document_terms, query_terms
 from projections.vectors.wire import Settings
 
@@ -35,6 +33,10 @@ pytestmark = pytest.mark.filterwarnings("ignore:Payload indexes have no effect",
 
 @pytest.fixture(params=["edge", "client local mode", "server"])
 def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[VectorStore]:
+    from qdrant_client import QdrantClient  # it takes a second, which collecting need not spend
+
+    from projections.vectors.store.server import ServerStore
+
     model = f"contract-{uuid.uuid4().hex[:12]}"
     opened: VectorStore
     if request.param == "edge":

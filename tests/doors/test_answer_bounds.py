@@ -13,7 +13,6 @@ from typing import Any, cast
 import httpx
 import pytest
 
-from docs.generators.http import openapi_document
 from ledger import one_answer
 from ledger.event import NewEvent
 from ledger.events.conflict import ConflictRecorded
@@ -24,7 +23,7 @@ from ledger.events.slim import Similar, SlimProposed, SlimReported, SlimRequeste
 from ledger.events.statement import StatementHeld
 from ledger.events.usage import Usage
 from producers.operations.ports import ParkingAdmin
-from tests.doors.documented import Documented
+from tests.doors.documented import Documented, document
 from tests.doors.http_door import ALICE, Door, http_door
 
 EACH, LETTERS, MOST = 14, 3_000, 12_000
@@ -107,7 +106,6 @@ GROWS: dict[str, tuple[Pages | Cut, ...]] = {
     "/api/sessions/{session_id}/messages": (Pages("/api/sessions/s0/messages", ("messages",), by="after"),),
     "/api/admin/refused": (Pages("/api/admin/refused", ("refused",), "position", by="after", who=OPERATOR),),
 }
-_DOCUMENT = openapi_document()
 ONE = "it is of one event, or of a few, none of which has more than a megabyte"
 SHORT = "each of its entries is short, and they are bounded by a limit"
 NODE = "it is of the node, whose parts are few"
@@ -152,7 +150,7 @@ DOES_NOT_GROW = {
 
 
 def test_each_address_that_is_read_is_in_one_of_the_tables() -> None:
-    read = {path for path, methods in _DOCUMENT["paths"].items() if "get" in methods}
+    read = {path for path, methods in document()["paths"].items() if "get" in methods}
     assert read == {*GROWS, *DOES_NOT_GROW}, "say why it does not grow, or have it read here with more than fits"
     assert not {*GROWS} & {*DOES_NOT_GROW}
 
@@ -197,7 +195,7 @@ class Asking:
         patched.setattr(one_answer, "BEGINNING", 50)
         patched.setattr(one_answer, "SMALL", 100)
         answer = await self.read(asked)
-        documented = Documented(document=_DOCUMENT)
+        documented = Documented()
         documented.check(answer)
         assert not documented.faults, documented.faults
         assert _size(answer, asked) < room, _size(answer, asked)

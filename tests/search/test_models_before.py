@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from qdrant_client import QdrantClient, models
 
 from projections.engine.duckdb import open_view
 from projections.engine.view import Instance, View
@@ -14,7 +13,6 @@ from projections.vectors.on_disk import keep_within
 from projections.vectors.renewal import renew
 from projections.vectors.store.directories import model_slug
 from projections.vectors.store.port import Point
-from projections.vectors.store.server import ServerStore
 from projections.vectors.tokens import document_terms
 from projections.vectors.wire import EmbeddingModel, Settings
 
@@ -78,6 +76,10 @@ async def test_vectors_that_are_renewed_on_a_server_leave_none_of_edge_behind(fo
 
 @pytest.mark.filterwarnings("ignore:Payload indexes have no effect", "ignore:Local mode performs exact")
 def test_an_item_is_erased_in_the_collections_of_every_model() -> None:
+    from qdrant_client import QdrantClient  # it takes a second, which collecting need not spend
+
+    from projections.vectors.store.server import ServerStore
+
     client = QdrantClient(":memory:")
     before, now = ServerStore(client, "before", 64), ServerStore(client, "now", 8)
     for store in (before, now):
@@ -91,6 +93,10 @@ def test_an_item_is_erased_in_the_collections_of_every_model() -> None:
 
 @pytest.mark.filterwarnings("ignore:Payload indexes have no effect")
 def test_a_collection_of_somebody_else_keeps_what_it_has() -> None:
+    from qdrant_client import QdrantClient, models
+
+    from projections.vectors.store.server import ServerStore
+
     client = QdrantClient(":memory:")
     client.create_collection("knowledge-base", models.VectorParams(size=2, distance=models.Distance.DOT))
     client.upsert("knowledge-base", [models.PointStruct(id=1, vector=[1.0, 0.0], payload={"item_id": "a"})])

@@ -17,13 +17,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from qdrant_client import QdrantClient
 
 from projections.vectors.embedding.hashed import DIMENSIONS, hashed_vectors
 from projections.vectors.store.edge import EdgeStore
 from projections.vectors.store.frequencies import Counted, Frequencies, stored
 from projections.vectors.store.port import Found, Point, SearchOptions, VectorStore
-from projections.vectors.store.server import ServerStore
 from projections.vectors.tokens import document_terms, query_terms
 from tests.examples import tries
 from tests.journeys.running_node import caught_up, head, running
@@ -151,6 +149,10 @@ def test_what_others_keep_moves_nothing_after_a_restart_either(seed: int) -> Non
 @settings(max_examples=5, deadline=None)
 @given(seed=st.integers(0, 2**32))
 def test_on_a_qdrant_server_too_up_to_the_last_digit_of_its_sums(seed: int) -> None:
+    from qdrant_client import QdrantClient  # it takes a second, which collecting need not spend
+
+    from projections.vectors.store.server import ServerStore
+
     writes = history(seed, 40)
     worlds = []
     for kept in (writes, [write for write in writes if not write.hidden]):
