@@ -14,6 +14,7 @@ import pytest
 from kledger.contract.errors import BackupDamaged
 from ledger.archive import event_file
 from ledger.archive.event_file import MOST_EVENTS, SCHEMA, events_by_position, events_of, file_digest, read_leaves
+from ledger.backup import sessions
 from ledger.backup.checking import check_backup
 from ledger.backup.manifest import load, save, segment_name
 from ledger.backup.place import SESSIONS
@@ -30,6 +31,9 @@ from tests.backup.kept import backed_up, history
 from tests.conftest import remove_streams
 
 SAID = 10
+MOST = 512 * 1024 * 1024
+LESS = MOST // 128
+"""The bytes that a file may have where one has more: to write that much takes seconds and a gigabyte of memory."""
 
 
 def rows(count: int, body: str = "{}") -> pa.Table:
@@ -55,19 +59,28 @@ async def forged(directory: Path, table: pa.Table, said: int, *, repeats: bool =
 
 
 @pytest.mark.parametrize(
-    ("count", "said", "size", "repeats", "told"),
+    ("count", "said", "size", "repeats", "most", "told"),
     [
-        (MOST_EVENTS * 5, SAID, 2, False, "has 500,000 events in the place of 10"),
-        (SAID - 1, SAID, 2, False, "has 9 events in the place of 10"),
-        (MOST_EVENTS + 1, MOST_EVENTS + 1, 2, False, "more in it than any event file"),
-        (SAID, SAID, 64 * 1024 * 1024, False, "more in it than any event file"),
-        (SAID, SAID, 64 * 1024, True, "repeats texts as no event file does"),
+        (MOST_EVENTS * 5, SAID, 2, False, MOST, "has 500,000 events in the place of 10"),
+        (SAID - 1, SAID, 2, False, MOST, "has 9 events in the place of 10"),
+        (MOST_EVENTS + 1, MOST_EVENTS + 1, 2, False, MOST, "more in it than any event file"),
+        (SAID, SAID, LESS // 8, False, LESS, "more in it than any event file"),
+        (SAID, SAID, 64 * 1024, True, MOST, "repeats texts as no event file does"),
     ],
     ids=["more rows than events", "fewer rows than events", "absurdly many events", "huge bodies", "one body for all"],
 )
 async def test_a_forged_file_is_refused_by_its_foot_and_no_row_of_it_is_unpacked(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, count: int, said: int, size: int, repeats: bool, told: str
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    count: int,
+    said: int,
+    size: int,
+    repeats: bool,
+    most: int,
+    told: str,
 ) -> None:
+    assert event_file._MOST_BYTES == MOST
+    monkeypatch.setattr(event_file, "_MOST_BYTES", most)
     file = await forged(tmp_path / "b", rows(count, "x" * size), said, repeats=repeats)
     unpacked: list[object] = []
     monkeypatch.setattr(pq.ParquetFile, "read", lambda *_, **__: unpacked.append(1))
@@ -88,17 +101,26 @@ async def test_a_forged_file_is_refused_by_its_foot_and_no_row_of_it_is_unpacked
 
 
 @pytest.mark.parametrize(
-    ("count", "said", "size", "repeats", "told"),
+    ("count", "said", "size", "repeats", "most", "told"),
     [
-        (3, 2, 2, False, "has 3 records in the place of 2"),
-        (2, 2, 300 * 1024 * 1024, False, "has more in it than words of sessions are"),
-        (2, 2, 1024, True, "repeats texts as no words of sessions are kept"),
+        (3, 2, 2, False, MOST, "has 3 records in the place of 2"),
+        (2, 2, LESS * 5 // 8, False, LESS, "has more in it than words of sessions are"),
+        (2, 2, 1024, True, MOST, "repeats texts as no words of sessions are kept"),
     ],
     ids=["more records than said", "huge bodies", "one body for all"],
 )
 async def test_forged_words_of_sessions_are_refused_by_their_foot_and_no_row_of_them_is_unpacked(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, count: int, said: int, size: int, repeats: bool, told: str
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    count: int,
+    said: int,
+    size: int,
+    repeats: bool,
+    most: int,
+    told: str,
 ) -> None:
+    assert sessions._MOST_BYTES == MOST
+    monkeypatch.setattr(sessions, "_MOST_BYTES", most)
     await backed_up(history(SAID), tmp_path)
     await keep_sessions(MemorySessionStream(), tmp_path)
     about = orjson.loads((tmp_path / SESSIONS).read_bytes())
@@ -113,11 +135,11 @@ async def test_forged_words_of_sessions_are_refused_by_their_foot_and_no_row_of_
     forged.rename(tmp_path / about["file"])
     (tmp_path / SESSIONS).write_bytes(orjson.dumps(about, option=orjson.OPT_SORT_KEYS))
     unpacked: list[object] = []
-    monkeypatch.setattr(pq.ParquetFile, "iter_batches", lambda *_, **__: unpacked.append(1))
-    with pytest.raises(BackupDamaged, match=told):
-        check_sessions(tmp_path)
+    with monkeypatch.context() as reading:
+        reading.setattr(pq.ParquetFile, "iter_batches", lambda *_, **__: unpacked.append(1))
+        with pytest.raises(BackupDamaged, match=told):
+            check_sessions(tmp_path)
     assert unpacked == []
-    monkeypatch.undo()
     (problem,) = check_backup(tmp_path).problems
     assert told in problem
 
