@@ -145,7 +145,7 @@ def test_a_fifo_that_nobody_reads_is_refused_and_one_that_is_read_has_the_answer
 
 
 def shell(script: str, folder: Path) -> subprocess.CompletedProcess[str]:
-    environment = os.environ | {"KLEDGER": f"{sys.executable} -m producers.cli.main"}
+    environment = os.environ | {"PYTHON": sys.executable}
     return subprocess.run(
         ["bash", "-c", script], cwd=folder, env=environment, capture_output=True, text=True, timeout=300
     )
@@ -154,7 +154,7 @@ def shell(script: str, folder: Path) -> subprocess.CompletedProcess[str]:
 @pytest.mark.usefixtures("node")
 @pytest.mark.parametrize("words", RESULTS, ids=lambda words: words[0])
 def test_dev_stdout_is_where_the_shell_says_and_has_the_answer_alone(tmp_path: Path, words: list[str]) -> None:
-    command = f"$KLEDGER {words[0]} '{words[1]}' {' '.join(words[2:])}"
+    command = f"\"$PYTHON\" -m producers.cli.main {words[0]} '{words[1]}' {' '.join(words[2:])}"
     (tmp_path / "log").write_text("before\n")
     ran = shell(
         f"{command} /dev/stdout | cat > piped && {command} /dev/stdout >> log && {command} /dev/stdout > file && "

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import resource
+import shlex
 import shutil
 import string
 import sys
@@ -290,7 +291,7 @@ async def test_a_command_gets_every_checkpoint_and_one_that_fails_gets_them_late
         f"os.path.exists({str(there)!r}) or sys.exit('nobody there')\n"
         f"open({str(received)!r}, 'ab').write(sys.stdin.buffer.read())\n"
     )
-    hook = CheckpointHook(f"{sys.executable} '{script}' ; rm -rf /nothing")
+    hook = CheckpointHook(f"{shlex.join([sys.executable, str(script)])} ; rm -rf /nothing")
     await memory_ledger.append(saved("a"))
     working = at_work(Notary(memory_ledger, files, hook=hook, every_seconds=0.02, look_seconds=0.01))
     with capture_logs() as logged:

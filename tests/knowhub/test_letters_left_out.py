@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -104,7 +105,7 @@ def test_who_is_named_by_the_mail_address_of_git_owns_what_they_save(shared_node
     settings.write_text(f"[user]\n\temail = {address}\n", "utf-8")
     here = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
     environment = {**here, "GIT_CONFIG_GLOBAL": str(settings), "KLEDGER_URL": shared_node.url}
-    save = f'{sys.executable} -m producers.cli.main save --content "c" --types tool --json'
+    save = f'{shlex.quote(sys.executable)} -m producers.cli.main save --content "c" --types tool --json'
     ran = subprocess.run(
         ["bash", "-c", f'export KLEDGER_USER="$(git config --global user.email)"; {save}'],
         env=environment,
