@@ -190,7 +190,7 @@ class Child:
         await self._ended.wait()
         for _ in range(_TURNS):
             await asyncio.sleep(0)
-            if not any(pipe.is_reading() and not pipe.is_closing() for pipe in self._read):
+            if not any(_is_read(pipe) and not pipe.is_closing() for pipe in self._read):
                 break
         await asyncio.sleep(0)  # what is closing is closed in the next turn
         assert self.returncode is not None
@@ -210,6 +210,13 @@ class Child:
 
 def _protocol_of(reader: asyncio.StreamReader) -> Callable[[], asyncio.StreamReaderProtocol]:
     return lambda: asyncio.StreamReaderProtocol(reader)
+
+
+def _is_read(pipe: asyncio.ReadTransport) -> bool:
+    try:
+        return pipe.is_reading()
+    except NotImplementedError:  # of the pipes of an early Python 3.11
+        return True
 
 
 def grown(request: Mapping[str, Any]) -> None:
