@@ -3,27 +3,31 @@
 uvicorn parses requests with httptools and bounds neither the bytes of a request's head nor the time of a client. This
 subclass, handed to uvicorn by its `http` setting, does: what is too long is answered with 431, what is too slow with
 408, and closed; a connection that asks for nothing is closed; one more than the node takes costs the place of whichever
-has waited longest without asking. All of it happens before a request has a token.
+has waited longest without asking. Where the bodies of all requests together are more than the node holds, the largest
+that still comes gives way (429). All of it happens before a request has a token.
 """
 
 from __future__ import annotations
 
 import asyncio
-from typing import Any
+from typing import Any, cast
 
-import orjson
+from starlette.types import ASGIApp, Receive, Scope, Send
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, RequestResponseCycle
 
-from kledger.contract.errors import LedgerError
+from kledger.contract.errors import LedgerError, RateLimited
 from producers.access.limits import Limits
+from producers.http.connections.held_bodies import HeldBodies, HeldBody
 from producers.http.connections.joined import Joined
 from producers.http.connections.one_protocol import OneProtocol
-from producers.http.errors import STATUS, HeadTooLarge, RequestTooSlow, UnreadableRequest
-from producers.operations.updated import error_body
+from producers.http.errors import HeadTooLarge, RequestTooSlow, UnreadableRequest, answer
 
 SLOWEST = 1_000
 """Bytes a second that a client has to send of a body, or take of an answer, once its first seconds are over."""
 _PER_HEADER = 4  # the colon, the space and the line break
+_AGAIN = 5.0  # seconds after which a body that gave way may be sent again
+_HELD = "kledger.held_body"
+"""Where the body of a request stands in its ASGI scope."""
 
 
 class _TooLarge(Exception):
@@ -31,12 +35,16 @@ class _TooLarge(Exception):
 
 
 class BoundedConnection(OneProtocol):
-    """One connection of a client. `limits` is set by `bounded`."""
+    """One connection of a client. `limits` and `bodies` are set by `bounded`."""
 
     limits: Limits
+    bodies: HeldBodies
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
+        self.app = _answering(self.app)
+        self.held = HeldBody(self.bodies)
+        """The body of the request that is read."""
         self.waits_since = self.loop.time()
         """When it began to wait for its next request, or for the body of this one."""
         self._reading_head = True
@@ -86,6 +94,25 @@ class BoundedConnection(OneProtocol):
         self.connections.discard(self)
         self._refuse(RequestTooSlow("others wait for a connection, and the body did not come: send it again, at once"))
 
+    def _hold_fewer(self) -> None:
+        """Refuse the largest of the bodies that still come, where all of them together are too many bytes."""
+        if not self.bodies.are_too_many:
+            return
+        sending = [other for other in self.connections if isinstance(other, BoundedConnection) and other.is_sending]
+        if sending:
+            max(sending, key=_size).give_back()
+
+    def give_back(self) -> None:
+        """Refuse the request whose body is the largest of those that still come."""
+        self.held.answered()
+        self._refuse(
+            RateLimited(
+                f"the bodies of all requests have more than {self.bodies.most:,} bytes, which this node holds at once, "
+                "and this one is the largest: send it again in a while",
+                retry_after=_AGAIN,
+            )
+        )
+
     def connection_lost(self, exc: Exception | None) -> None:
         """Forget the deadlines with the connection."""
         self._clear_deadline()
@@ -129,6 +156,8 @@ class BoundedConnection(OneProtocol):
         self._reading_head = self._has_begun = True
         self._head_bytes = self._unparsed = self._body_bytes = 0
         super().on_message_begin()
+        self.held = HeldBody(self.bodies)
+        cast(Scope, self.scope)[_HELD] = self.held
 
     def on_url(self, url: bytes) -> None:
         """Part of the address."""
@@ -158,6 +187,9 @@ class BoundedConnection(OneProtocol):
         """Part of the body."""
         self._body_bytes += len(body)
         super().on_body(body)
+        self.held.grow(len(body))
+        if self.bodies.are_too_many:
+            self.loop.call_soon(self._hold_fewer)  # it may be this one, of which the parser has more at hand
 
     def on_end(self) -> None:
         """The whole request is there; how long its answer takes is the node's own affair."""
@@ -223,13 +255,9 @@ class BoundedConnection(OneProtocol):
     def _close_with(self, error: LedgerError) -> None:
         self._send_held()
         if self.is_waiting or not self.cycle.response_started:
-            body = orjson.dumps({"error": error_body(error)})
-            self.transport.write(
-                STATUS_LINE[STATUS[error.code]]
-                + b"content-type: application/json\r\nconnection: close\r\n"
-                + b"content-length: %d\r\n\r\n" % len(body)
-                + body
-            )
+            said = answer(error)
+            head = [b"%s: %s\r\n" % each for each in [*said.raw_headers, (b"connection", b"close")]]
+            self.transport.write(b"".join([STATUS_LINE[said.status_code], *head, b"\r\n", said.body]))
         self.transport.close()
         if self.transport.get_write_buffer_size():
             self.pause_writing()
@@ -298,10 +326,26 @@ class BoundedConnection(OneProtocol):
             self._stalled = None
 
 
+def _answering(app: ASGIApp) -> ASGIApp:
+    """The app, at whose end the body of a request is no longer held."""
+
+    async def answering(scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            await app(scope, receive, send)
+        finally:
+            scope[_HELD].answered()
+
+    return answering
+
+
+def _size(connection: BoundedConnection) -> int:
+    return connection.held.size
+
+
 def _since(connection: BoundedConnection) -> float:
     return connection.waits_since
 
 
 def bounded(limits: Limits) -> type[BoundedConnection]:
     """The protocol class for uvicorn, with the limits of this node."""
-    return type("BoundedConnection", (BoundedConnection,), {"limits": limits})
+    return type("BoundedConnection", (BoundedConnection,), {"limits": limits, "bodies": HeldBodies(limits.bodies)})
