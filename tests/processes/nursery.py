@@ -215,7 +215,7 @@ def _protocol_of(reader: asyncio.StreamReader) -> Callable[[], asyncio.StreamRea
 def _is_read(pipe: asyncio.ReadTransport) -> bool:
     try:
         return pipe.is_reading()
-    except NotImplementedError:  # of the pipes of an early Python 3.11
+    except RuntimeError:  # that a pipe of an early Python 3.11 does not know
         return True
 
 
