@@ -54,5 +54,5 @@ def _shared() -> set[Path]:
 
 can_shift = pytest.mark.skipif(
     not (sys.platform == "linux" and platform.machine() == "x86_64") or any(each in sys.prefix for each in " :"),
-    reason="libfaketime is there compiled for Linux on x86-64 alone, and LD_PRELOAD takes no path with a space or colon",
+    reason="libfaketime is there compiled for Linux on x86-64 alone; LD_PRELOAD takes no path with a space or colon",
 )
