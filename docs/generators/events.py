@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from inspect import cleandoc
 from typing import Any
 
 import orjson
@@ -71,7 +72,7 @@ def _event(fact: type[Fact]) -> str:
     return "\n".join(
         [
             f"## {fact.name}\n",
-            f"{(fact.__doc__ or '').strip()}\n",
+            f"{cleandoc(fact.__doc__ or '')}\n",
             f"Schema: {links}.\n",
             table(("field of `data`", "required", "what it may be"), _fields(fact)),
             "Published to\n",

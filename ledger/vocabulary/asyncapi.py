@@ -7,6 +7,7 @@ its operations `receive` what a client publishes.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from inspect import cleandoc
 from typing import Any
 
 import orjson
@@ -146,7 +147,7 @@ def _versions(fact: type[Fact]) -> Iterator[str]:
 def _channel(fact: type[Fact]) -> JsonObject:
     return {
         "address": f"{ROOT}.{{org}}.{fact.entity()}.{{entity_id}}.{fact.verb()}.{{actor_kind}}.{{actor_id}}",
-        "description": (fact.__doc__ or "").strip(),
+        "description": cleandoc(fact.__doc__ or ""),
         "parameters": _PARAMETERS,
         "messages": {form: {"$ref": f"#/components/messages/{form}"} for form in _versions(fact)},
     }

@@ -8,6 +8,7 @@ time), on which no client should rely.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from inspect import cleandoc
 from typing import Any
 
 from pydantic import create_model
@@ -124,7 +125,7 @@ def event_schema(fact: type[Fact], version: int | None = None, ref_template: str
         "$schema": DIALECT,
         "$id": schema_name(fact, version),
         "title": f"{fact.name}, version {version}",
-        "description": (form.__doc__ or "").strip(),
+        "description": cleandoc(form.__doc__ or ""),
         "type": "object",
         "required": ["specversion", *schema["required"]],
         "properties": properties,
