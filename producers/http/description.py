@@ -30,6 +30,8 @@ SERVERS = [
     {"url": DEFAULT_URL, "description": "A node on this machine, as `kledger up` starts it"},
 ]
 _STATED = (*IDENTITIES, FURTHER, *LINEAGE, "traceparent")
+_RENAMED = {"Request Entity Too Large": "Content Too Large", "Unprocessable Entity": "Unprocessable Content"}
+"""Statuses as RFC 9110 names them, and as Python does from 3.13 on."""
 _TOKEN = "token"
 _SCHEME = {
     "type": "http",
@@ -75,6 +77,7 @@ def _complete(document: dict[str, Any], app: FastAPI) -> None:
 def _put_shapes(operation: dict[str, Any], references: dict[str, Any]) -> None:
     """Have the answers of an operation tell their shapes where they name one by its reference."""
     for answer in operation["responses"].values():
+        answer["description"] = _RENAMED.get(answer["description"], answer["description"])
         for content in answer.get("content", {}).values():
             content["schema"] = references.get(content["schema"].get("$ref"), content["schema"])
 
