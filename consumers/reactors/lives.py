@@ -54,7 +54,7 @@ class LifeKeeper:
         if position == self._looked_at and (self._next is None or moment < self._next):
             return 0
         found, self._next = await self._view.ask(due, self._org, moment, MOST)
-        events = {own_id: event for event in (self._event(each, now) for each in found) if (own_id := event.id)}
+        events = {event.id: event for event in (self._event(each, now) for each in found)}
         if new := [event for own_id, event in events.items() if own_id not in self._stated]:
             await self._append(new)
         self._stated = frozenset(events)
