@@ -26,7 +26,8 @@ _NEVER = (
     "consumer_limits",  # a reader that asks for more is refused
 )
 """What no stream of the ledger may have: settings by which it loses, changes or refuses what it is given."""
-_FREE = ("name", "description", "num_replicas", "duplicate_window", "discard", "metadata")
+# These may be otherwise; `max_msg_size` has a least value below, and `duplicate_window` where it is the log's.
+_FREE = ("name", "description", "num_replicas", "duplicate_window", "discard", "metadata", "max_msg_size")
 _DEFAULTS = (-1, 0, False)
 """What a server leaves out of the settings that it tells."""
 
@@ -36,9 +37,7 @@ def wrong_settings(config: JsonObject, wanted: JsonObject) -> list[str]:
     wrong = [
         f"{setting} is {config.get(setting)!r} and must be {value!r}"
         for setting, value in {**_UNLIMITED, **wanted}.items()
-        if setting not in _FREE
-        and setting != "max_msg_size"
-        and config.get(setting, value if value in _DEFAULTS else None) != value
+        if setting not in _FREE and config.get(setting, value if value in _DEFAULTS else None) != value
     ]
     wrong += [f"{setting} is {config[setting]!r} and must not be set" for setting in _NEVER if config.get(setting)]
     # A persistence mode other than the default acknowledges events before they are on disk.
