@@ -206,8 +206,9 @@ class BrokerConnection:
                     raise BrokerMisconfigured(
                         f"the broker at {self.address} refuses the credentials of role {self._role!r}"
                     ) from error
-                insecure = self._insecure(error) or insecure  # of one server, where there are others to be tried
-                if loop.time() + _RECONNECT_WAIT >= deadline:
+                insecure = self._insecure(error) or insecure
+                others = len(self._access.urls) > 1  # one of which may be meant; waiting mends no certificate
+                if loop.time() + _RECONNECT_WAIT >= deadline or (insecure is not None and not others):
                     if insecure is not None:
                         raise BrokerMisconfigured(insecure) from error
                     raise BrokerUnavailable(
