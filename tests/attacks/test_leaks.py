@@ -34,6 +34,7 @@ from tests.attacks.leak_doors import (
     served,
 )
 from tests.journeys.running_node import caught_up, head, running
+from tests.patience import PATIENCE
 
 PRINCIPALS: dict[str, dict[str, Any]] = {
     "user:ada": {"user": "ada"},
@@ -344,7 +345,9 @@ def test_saving_over_a_hidden_item_tells_that_the_id_is_taken_and_nothing_else(t
     for item_id in ("others-secret", "owned-alone", "closed"):
         payload = {"id": item_id, "task": "t", "content": "c", "types": ["tool"]}
         (one,) = mallory.save_many([payload])["results"]
-        alone = httpx.post(f"{target.doors.url}/api/knowledge", json=payload, headers=headers({"user": "mallory"}))
+        alone = httpx.post(
+            f"{target.doors.url}/api/knowledge", json=payload, headers=headers({"user": "mallory"}), timeout=PATIENCE
+        )
         assert alone.status_code == 409
         for error in (alone.json()["error"], one["error"]):
             assert error is not None

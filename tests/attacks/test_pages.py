@@ -15,6 +15,7 @@ import pytest
 from producers.web.interface import MOST_FORM
 from tests.attacks.guarded_node import ADAS_SECRET, BOBS_SECRET, Guarded, guarded
 from tests.journeys.running_node import RunningNode
+from tests.patience import PATIENCE
 from tests.web.visitor import Visitor, visitor
 
 FORM = "application/x-www-form-urlencoded"
@@ -213,7 +214,7 @@ def test_files_hold_nothing_of_anybody_and_may_be_kept(node: Guarded, browsers: 
     files = set(re.findall(r'(?:href|src)="(/ui/static/[^"]+)"', page))
     assert files
     for path in files:
-        answer = httpx.get(node.node.url + path)
+        answer = httpx.get(node.node.url + path, timeout=PATIENCE)
         assert answer.status_code == 200
         assert "immutable" in answer.headers["cache-control"]
         assert "set-cookie" not in answer.headers
@@ -224,7 +225,7 @@ REBINDING = ("evil.example", "evil.example:80", "169.254.169.254", "127.0.0.1.ev
 
 @pytest.mark.parametrize("host", REBINDING)
 def test_a_name_that_leads_to_this_machine_is_not_this_machine(shared_node: RunningNode, host: str) -> None:
-    answer = httpx.get(f"{shared_node.url}/ui", headers={"Host": host})
+    answer = httpx.get(f"{shared_node.url}/ui", headers={"Host": host}, timeout=PATIENCE)
     assert answer.status_code in (400, 403)
     assert "set-cookie" not in answer.headers
 

@@ -38,6 +38,7 @@ from ledger.wire.publication import error_code
 from tests.backup.kept import WAITS_TO_BE_KILLED, all_of, backed_up, history, kept_in, killed_after, odd_events
 from tests.conftest import LoopThread, remove_streams, saved
 from tests.integrity.logs import ListedLedger, signed_log
+from tests.patience import PATIENCE
 from tests.projections.histories import histories, state, view_of
 
 SLOWLY = (
@@ -325,7 +326,7 @@ async def test_no_daily_user_may_say_what_was_restored(target: BrokerAccess, rol
     connection = await BrokerConnection.open(target, role, name="eve")  # type: ignore[arg-type]  # each is a role
     for mark in (RESTORED_TO, RESTORING):
         with pytest.raises(BrokerMisconfigured, match="may not do this"):
-            await connection.api("STREAM.UPDATE.LEDGER", {**stream_config(), "metadata": {mark: "9"}}, timeout=2)
+            await connection.api("STREAM.UPDATE.LEDGER", {**stream_config(), "metadata": {mark: "9"}}, timeout=PATIENCE)
     await connection.close()
 
 

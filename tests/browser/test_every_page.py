@@ -20,6 +20,7 @@ from tests.browser.addresses import PAGES
 from tests.browser.window import Scheme, Window
 from tests.journeys.running_node import RunningNode
 from tests.npm import installed
+from tests.patience import PATIENCE
 from tests.temporary_files import OF_THE_SESSION
 
 Open = Callable[..., Window]
@@ -184,5 +185,5 @@ def test_everything_on_a_page_is_of_this_node_and_reached_by_the_keyboard(
 
 def test_pages_are_refused_to_a_program_that_is_not_signed_in(node: RunningNode) -> None:
     for address in PAGES.values():
-        answer = httpx.get(node.url + address, follow_redirects=False)
+        answer = httpx.get(node.url + address, follow_redirects=False, timeout=PATIENCE)
         assert answer.status_code in (303, 404), address

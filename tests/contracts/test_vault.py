@@ -26,6 +26,7 @@ from ledger.wire.publication import error_code
 from ledger.wire.seal_mac import UNFIT, Unsworn
 from tests.conftest import remove_streams
 from tests.files import contents
+from tests.patience import PATIENCE
 
 MASTER = bytes(range(32))
 MASTER_SUBJECT = KEY_SUBJECTS.removesuffix(">") + MASTER_MARK
@@ -368,7 +369,7 @@ async def test_no_other_user_may_read_write_or_delete_a_key(
     try:
         for subject, body in attempts.items():
             with pytest.raises(BrokerMisconfigured, match="may not do this"):
-                await attacker.request(subject, body, timeout=2)
+                await attacker.request(subject, body, timeout=PATIENCE)
     finally:
         await attacker.close()
 

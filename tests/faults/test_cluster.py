@@ -110,7 +110,7 @@ async def test_vectors_are_written_by_whoever_may_and_go_on_where_the_other_ende
 
 async def test_a_node_waits_for_the_servers_of_a_new_cluster_to_meet(tmp_path: Path) -> None:
     with two_of_three_members(tmp_path) as cluster:
-        admin = await BrokerConnection.open(cluster.access, "admin", name="test-look", timeout=20)
+        admin = await BrokerConnection.open(cluster.access, "admin", name="test-look", timeout=PATIENCE)
         wanted = {**stream_config("OTHER", 3), "subjects": ["other.>"]}
         code = await until_told(admin, wanted)
         setting_up = asyncio.create_task(ensure_stream(cluster.access, replicas=3))

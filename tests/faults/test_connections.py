@@ -12,6 +12,7 @@ import httpx
 import pytest
 
 from tests.journeys.running_node import RunningNode, running, until
+from tests.patience import PATIENCE
 
 MIB = 2**20
 LIMITS = {
@@ -87,13 +88,13 @@ def sent(connection: socket.socket, part: bytes, times: int) -> bytes:
     ids=["one header", "many headers", "tiny headers", "a name", "an address", "the tool endpoint", "trailers"],
 )
 def test_250_mb_of_a_head_leave_the_memory_of_the_node_alone(node: RunningNode, begins: bytes, goes_on: bytes) -> None:
-    assert httpx.get(f"{node.url}/health/live").status_code == 200
+    assert httpx.get(f"{node.url}/health/live", timeout=PATIENCE).status_code == 200
     before = resident(node)
     with connect(node) as connection:
         connection.sendall(begins)
         sent(connection, goes_on, 250 * MIB // len(goes_on))
     assert resident(node) - before < 50 * MIB
-    assert httpx.get(f"{node.url}/health/live").status_code == 200
+    assert httpx.get(f"{node.url}/health/live", timeout=PATIENCE).status_code == 200
 
 
 def test_a_head_that_is_a_little_too_long_is_answered_with_431(node: RunningNode) -> None:
@@ -176,7 +177,7 @@ def test_many_that_send_a_byte_at_a_time_are_closed_while_others_are_served(node
     open_still = list(slow)
 
     def all_closed() -> bool:
-        assert httpx.get(f"{node.url}/health/live").status_code == 200
+        assert httpx.get(f"{node.url}/health/live", timeout=PATIENCE).status_code == 200
         for connection in list(open_still):
             try:
                 connection.send(b"\n" if not begins else b"y")
@@ -261,7 +262,7 @@ def test_a_client_that_hangs_up_is_no_fault_of_the_node(node: RunningNode, path:
 
 
 def metrics(node: RunningNode) -> str:
-    return httpx.get(f"{node.url}/metrics").text
+    return httpx.get(f"{node.url}/metrics", timeout=PATIENCE).text
 
 
 def test_an_address_with_letters_as_they_are_is_told_how_to_write_them(node: RunningNode) -> None:

@@ -12,6 +12,7 @@ import pytest
 
 from kledger.contract.errors import BrokerUnavailable
 from tests.journeys.running_node import RunningNode, assert_found, caught_up, items, until
+from tests.patience import PATIENCE
 
 
 def health(node: RunningNode) -> tuple[int, dict[str, Any]]:
@@ -36,7 +37,7 @@ def test_a_broker_that_hangs_makes_the_node_unhealthy_until_it_goes_on(node: Run
             status, told = health(node)
             assert (status, told["status"]) == (503, "unhealthy")
             assert any("broker" in reason for reason in told["reasons"]), told
-            assert httpx.get(f"{node.url}/health/live").status_code == 200
+            assert httpx.get(f"{node.url}/health/live", timeout=PATIENCE).status_code == 200
             with pytest.raises(BrokerUnavailable):
                 waiting.result()
     finally:

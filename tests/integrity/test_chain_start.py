@@ -13,6 +13,7 @@ from kledger.contract.errors import ChainContradicted
 from ledger.integrity.chain_start import accept, begin, beginning, note_signed
 from ledger.integrity.notary_start import NotaryFiles
 from tests.journeys.running_node import caught_up, result_of, running, until
+from tests.patience import PATIENCE
 from tests.processes import started
 
 
@@ -95,7 +96,7 @@ def test_a_node_whose_integrity_files_were_removed_says_so_in_log_and_health_and
         status = ledger.status()
         assert any("the chain begins anew" in reason for reason in status["reasons"])
         assert not status["healthy"]
-        assert httpx.get(f"{node.url}/health/ready").json()["status"] == "degraded"
+        assert httpx.get(f"{node.url}/health/ready", timeout=PATIENCE).json()["status"] == "degraded"
         assert "the chain begins anew" in node.said()
         found = result_of(ledger, "audit")
         assert "nobody accepted that" in found["unseen"][0]

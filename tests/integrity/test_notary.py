@@ -90,7 +90,7 @@ async def test_whoever_asks_for_a_signature_does_not_wait_for_the_time(
         Notary(memory_ledger, NotaryFiles.of(tmp_path), every_seconds=3_600, look_seconds=3_600)
     ) as notary:
         await comes_true(lambda: notary._chain is not None)
-        assert (await notary.certify(1, timeout=5)).position == 1
+        assert (await notary.certify(1, timeout=PATIENCE)).position == 1
         assert (await notary.chain_at(1)) == await chain_of(memory_ledger)
         with pytest.raises(NotCertified, match="position 9"):
             await notary.certify(9, timeout=0.05)
@@ -244,7 +244,7 @@ async def test_nothing_is_signed_against_an_earlier_checkpoint(
     assert told in notary.trouble.message
     assert notary.status()["trouble"] == notary.trouble.message
     with pytest.raises(NotCertified, match="31"):
-        await notary.certify(31, timeout=1)
+        await notary.certify(31, timeout=PATIENCE)
     await notary.close()
     assert files.checkpoints.read_bytes() == before
 

@@ -21,6 +21,7 @@ from ledger.events.resource import ResourceSaved
 from ledger.store.jetstream import JetStreamLedger
 from tests.journeys.running_node import ENVIRONMENT, ROOT, RunningNode, caught_up, result_of, running
 from tests.journeys.test_forgetting import files_with, rows_with
+from tests.patience import PATIENCE
 from tests.processes import started
 
 SECRETS = ["correct-horse-7f3a", "密码是牛油果九号", "rotated-horse-81c0"]
@@ -57,7 +58,7 @@ def test_a_secret_is_told_to_its_readers_and_by_no_other_way(tmp_path: Path) -> 
         ((body, code),) = op.sql(f"SELECT body, code FROM refused_events WHERE position = {position}")["rows"]
         assert code == "secret_in_clear"
         assert IN_CLEAR not in body
-        told += [str(op.refused()), httpx.get(f"{node.url}/metrics").text, str(op.status())]
+        told += [str(op.refused()), httpx.get(f"{node.url}/metrics", timeout=PATIENCE).text, str(op.status())]
         told += [str(op.sql(f"SELECT * FROM {relation}")) for relation in RELATIONS] + analysts(node)
         told += [str(op.acting_as(user="ann").lineage(ref)) for ref in ("trace:t-1",)]
         result_of(op, "snapshot")
@@ -99,11 +100,14 @@ def refusals(node: RunningNode, key: str) -> list[str]:
     ]
     answers = []
     for body in bad:
-        answer = httpx.post(f"{node.url}/api/resource", json=body, headers={"X-Ledger-User": "ann"})
+        answer = httpx.post(f"{node.url}/api/resource", json=body, headers={"X-Ledger-User": "ann"}, timeout=PATIENCE)
         assert 400 <= answer.status_code < 500, answer.text
         answers.append(answer.text)
     cut = httpx.post(
-        f"{node.url}/api/resource", content=json.dumps(good)[:-2], headers={"Content-Type": "application/json"}
+        f"{node.url}/api/resource",
+        content=json.dumps(good)[:-2],
+        headers={"Content-Type": "application/json"},
+        timeout=PATIENCE,
     )
     assert cut.status_code == 400
     return [*answers, cut.text]
@@ -113,7 +117,9 @@ def replayed(node: RunningNode) -> str:
     """What the door answers to a save that is sent twice under one key, in a trace."""
     headers = {"X-Ledger-User": "ann", "Idempotency-Key": "once", "X-Ledger-Trace-Id": "t-1"}
     body = {"id": "cookies/a", "title": "t", "secure_body": SECRETS[2], "content_type": "cookie"}
-    first, again = (httpx.post(f"{node.url}/api/resource", json=body, headers=headers) for _ in range(2))
+    first, again = (
+        httpx.post(f"{node.url}/api/resource", json=body, headers=headers, timeout=PATIENCE) for _ in range(2)
+    )
     assert first.status_code == again.status_code == 201
     assert again.json() == {**first.json(), "duplicate": True}
     return first.text + again.text

@@ -13,6 +13,7 @@ from ledger.event import JsonObject
 from tests.journeys.running_node import until
 from tests.knowhub.doors import Command, Door, Http, Mcp, Sdk
 from tests.knowhub.walking import Walk
+from tests.patience import PATIENCE
 
 FACTORS = {"relevance", "recency", "layer", "intent", "confidence", "use", "score"}
 
@@ -127,7 +128,7 @@ def r6(walk: Walk) -> None:
 
 
 def _kept(url: str) -> float:
-    told = httpx.get(f"{url}/metrics", trust_env=False).text
+    told = httpx.get(f"{url}/metrics", trust_env=False, timeout=PATIENCE).text
     return float(next(line for line in told.splitlines() if line.startswith("kledger_recalls_kept_total")).split()[1])
 
 

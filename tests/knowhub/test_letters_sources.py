@@ -15,6 +15,7 @@ from ledger.event import JsonObject
 from tests.journeys.running_node import RunningNode
 from tests.knowhub.doors import ITEM, Command, Http, Refused, Sdk
 from tests.knowhub.walking import Walk
+from tests.patience import PATIENCE
 
 SOURCE_FIELDS = {"name", "category", "urls", "agent_id", "submitted_by", "timestamp", "trace_id", "message_id"}
 DATES = {"created_at": "2026-03-05T12:00:00Z", "updated_at": "2026-03-06T09:30:00Z"}
@@ -155,7 +156,7 @@ def test_an_import_takes_dates_and_cases_through_every_interface(walk: Walk, tmp
 
 
 def said_of(door: Http, method: str, path: str, body: JsonObject) -> Any:
-    with httpx.Client(base_url=door.url, headers=door.headers, trust_env=False) as client:
+    with httpx.Client(base_url=door.url, headers=door.headers, trust_env=False, timeout=PATIENCE) as client:
         return client.request(method, path, json=body)
 
 

@@ -16,6 +16,7 @@ from kledger.contract.errors import LedgerError
 from ledger.event import JsonObject
 from tests.journeys.running_node import RunningNode, until
 from tests.knowhub import source
+from tests.patience import PATIENCE
 
 AGENT = {"X-Ledger-Agent": "research_agent", "X-Ledger-Org": "cybertogether"}
 """The source's clients act for this agent of this org and do not say so; ours have to."""
@@ -23,7 +24,7 @@ AGENT = {"X-Ledger-Agent": "research_agent", "X-Ledger-Org": "cybertogether"}
 
 @pytest.fixture
 def door(shared_node: RunningNode) -> Iterator[httpx.Client]:
-    with httpx.Client(base_url=shared_node.url, headers=AGENT, trust_env=False) as client:
+    with httpx.Client(base_url=shared_node.url, headers=AGENT, trust_env=False, timeout=PATIENCE) as client:
         yield client
 
 

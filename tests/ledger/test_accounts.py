@@ -75,7 +75,7 @@ async def test_no_daily_user_may_change_the_stream(
     subject, document = ATTACKS[attack]
     body = b"" if document is None else orjson.dumps(document)
     with pytest.raises(BrokerMisconfigured, match="may not do this"):
-        await attacker.request(f"$JS.API.{subject}", body, timeout=2)
+        await attacker.request(f"$JS.API.{subject}", body, timeout=PATIENCE)
     assert await state(admin) == before
     assert before[0]["messages"] == kept
     assert (await admin.api("STREAM.NAMES"))["streams"] == ["LEDGER"]
@@ -147,7 +147,7 @@ async def test_rollup_ttl_and_schedule_headers_remove_nothing(
 async def test_a_writer_publishes_nowhere_but_on_the_ledgers_subjects(access: BrokerAccess, subject: str) -> None:
     writer = await BrokerConnection.open(access, "writer", name="attacker")
     with pytest.raises(BrokerMisconfigured, match="may not do this"):
-        await writer.request(subject, b"{}", timeout=2)
+        await writer.request(subject, b"{}", timeout=PATIENCE)
     await writer.close()
 
 
@@ -208,7 +208,7 @@ async def test_the_node_answers_requests(access: BrokerAccess) -> None:
     node = await BrokerConnection.open(access, "node", name="answers")
     asking = await BrokerConnection.open(access, "node", name="asks")
     with pytest.raises(BrokerUnavailable, match="nothing at the broker"):
-        await asking.request("kledger.vectors.search", b"{}", timeout=2)
+        await asking.request("kledger.vectors.search", b"{}", timeout=PATIENCE)
 
     async def answer(message: Msg) -> None:
         await message.respond(message.data[::-1])

@@ -9,6 +9,7 @@ import httpx
 from kledger import LedgerClient
 from producers.operations.kept_recalls import MOST, MOST_CHARACTERS, SECONDS, RecallCache
 from tests.journeys.running_node import RunningNode, caught_up, until
+from tests.patience import PATIENCE
 from tests.recall.people import somebody
 
 ASKED = "where is the key of the boathouse"
@@ -17,7 +18,7 @@ SAID = "The key of the boathouse hangs behind the clock."
 
 def kept(node: RunningNode) -> float:
     """How many recalls were answered from what was kept."""
-    told = httpx.get(f"{node.url}/metrics").text
+    told = httpx.get(f"{node.url}/metrics", timeout=PATIENCE).text
     return float(next(line for line in told.splitlines() if line.startswith("kledger_recalls_kept_total")).split()[1])
 
 

@@ -12,6 +12,7 @@ import pytest
 from kledger import LedgerClient
 from kledger.contract.errors import InvalidPayload, UnknownKnowledge, UnknownReference
 from tests.journeys.running_node import RunningNode, caught_up
+from tests.patience import PATIENCE
 from tests.recall.people import somebody
 
 ASKED = "where is the lantern"
@@ -175,7 +176,7 @@ def test_over_http_an_id_with_a_slash_and_a_wrong_parameter_are_told(node: Runni
     lantern(ann, id=f"a/b {ann.wire.caller.user}")
     item = f"a%2Fb%20{ann.wire.caller.user}"
     who = {"X-Ledger-User": str(ann.wire.caller.user)}
-    with httpx.Client(base_url=node.url, headers=who) as http:
+    with httpx.Client(base_url=node.url, headers=who, timeout=PATIENCE) as http:
         assert http.get(f"/api/knowledge/{item}/recalls").json()["results"] == []
         for path in (f"/api/knowledge/{item}/recalls?limit=201", "/api/recalls?offset=3", "/api/recalls?actor=nobody"):
             assert http.get(path).status_code == 422, path

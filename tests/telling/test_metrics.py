@@ -15,6 +15,7 @@ from ledger.events.knowledge import KnowledgeRetired
 from producers.node.otel import of_folding
 from tests.doors.http_door import ALICE, Door, http_door
 from tests.journeys.running_node import running
+from tests.patience import PATIENCE
 
 # https://prometheus.io/docs/practices/naming/
 NAME = re.compile(r"kledger_[a-z][a-z_]*[a-z]")
@@ -102,8 +103,8 @@ def test_a_running_node_is_ready_and_measures_what_it_does(tmp_path: Path) -> No
     with running(tmp_path / "data", "--quack", "off") as node, node.client() as ledger:
         saved = ledger.save("Measure", "what happens", ["tool"], scopes=["public"])
         ledger.seeing(saved["position"]).search("measure", record=False)
-        assert httpx.get(f"{node.url}/health/ready").json() == {"status": "ready", "reasons": []}
-        text = httpx.get(f"{node.url}/metrics").text
+        assert httpx.get(f"{node.url}/health/ready", timeout=PATIENCE).json() == {"status": "ready", "reasons": []}
+        text = httpx.get(f"{node.url}/metrics", timeout=PATIENCE).text
     families = {family.name: family for family in text_string_to_metric_families(text)}
     assert value(families["kledger_ready"]) == value(families["kledger_healthy"]) == 1
     assert value(families["kledger_append_seconds"], "_count") >= 1

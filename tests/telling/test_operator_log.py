@@ -56,7 +56,9 @@ def test_the_log_names_what_an_operator_does_and_who_is_turned_away(tmp_path: Pa
             ):
                 result_of(ledger, kind, **given)
         for _ in range(30):
-            refused = httpx.get(f"{node.url}/api/knowledge", headers={"Authorization": "Bearer nonsense"})
+            refused = httpx.get(
+                f"{node.url}/api/knowledge", headers={"Authorization": "Bearer nonsense"}, timeout=PATIENCE
+            )
             assert refused.status_code == 401
         lines = {line["event"]: line for line in lines_of(node)}
         (ready,) = [line for line in lines_of(node) if line["event"] == "ready"]

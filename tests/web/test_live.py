@@ -18,6 +18,7 @@ from producers.access.tokens import create_token, revoke_token
 from producers.web.live.followers import MOST_OF_A_SESSION, MOST_OF_ONE, Followers
 from producers.web.sessions import IDLE, Session, Sessions
 from tests.journeys.running_node import RunningNode, running, until
+from tests.patience import PATIENCE
 from tests.web.visitor import Visitor, visitor
 
 
@@ -77,7 +78,7 @@ def test_a_change_is_told_to_who_may_see_it_and_to_nobody_else(shared_node: Runn
 def test_a_stream_ends_on_signing_out_and_tells_nothing_more(shared_node: RunningNode) -> None:
     with visitor(shared_node.url, user="wilma") as wilma, watching(wilma) as hers, shared_node.client() as ledger:
         wilma.get("/ui/sign-in")
-        with httpx.Client(base_url=shared_node.url, cookies=wilma.http.cookies) as same:
+        with httpx.Client(base_url=shared_node.url, cookies=wilma.http.cookies, timeout=PATIENCE) as same:
             same.post("/ui/sign-out", data={"csrf": wilma.csrf})
         ledger.acting_as(user="wilma").save("live", "after she left", ["tool"], id="live-after")
         until(lambda: hers.over, "the stream ends")

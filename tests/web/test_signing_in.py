@@ -23,6 +23,7 @@ from producers.web.sessions import IDLE, LONGEST, Session, Sessions
 from producers.web.site import Page
 from tests.doors.http_door import http_door
 from tests.journeys.running_node import RunningNode, running
+from tests.patience import PATIENCE
 from tests.web.visitor import Visitor, visitor, words
 
 BROWSER = {"Accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
@@ -38,14 +39,14 @@ def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[RunningN
 
 
 def test_a_browser_at_the_address_of_a_node_is_led_to_the_page_and_asked_who_looks(shared_node: RunningNode) -> None:
-    with httpx.Client(base_url=shared_node.url, headers=BROWSER, follow_redirects=True) as http:
+    with httpx.Client(base_url=shared_node.url, headers=BROWSER, follow_redirects=True, timeout=PATIENCE) as http:
         answer = http.get("/")
     assert answer.url.path == "/ui/sign-in"
     assert "Who are you?" in words(answer.text)
 
 
 def test_a_program_at_the_address_of_a_node_is_told_what_is_where(shared_node: RunningNode) -> None:
-    assert httpx.get(shared_node.url).json()["links"]["page"] == "/ui"
+    assert httpx.get(shared_node.url, timeout=PATIENCE).json()["links"]["page"] == "/ui"
 
 
 def test_after_signing_in_one_is_where_one_wanted_to_be(shared_node: RunningNode) -> None:
@@ -132,7 +133,7 @@ def test_who_signs_out_is_signed_out_at_the_node_too(shared_node: RunningNode) -
         kept = httpx.Cookies(ann.http.cookies)
         assert ann.get("/ui").url.path == "/ui"
         ann.post("/ui/sign-out")
-        with httpx.Client(base_url=shared_node.url, cookies=kept, follow_redirects=True) as thief:
+        with httpx.Client(base_url=shared_node.url, cookies=kept, follow_redirects=True, timeout=PATIENCE) as thief:
             assert thief.get("/ui").url.path == "/ui/sign-in"
 
 
@@ -141,13 +142,13 @@ def test_signing_in_gives_a_new_session_and_ends_the_one_before(shared_node: Run
         before = httpx.Cookies(ann.http.cookies)
         ann.sign_in(user="ben")
         assert "user:ben" in words(ann.get("/ui").text)
-        with httpx.Client(base_url=shared_node.url, cookies=before, follow_redirects=True) as other:
+        with httpx.Client(base_url=shared_node.url, cookies=before, follow_redirects=True, timeout=PATIENCE) as other:
             assert other.get("/ui").url.path == "/ui/sign-in"
 
 
 def test_the_cookie_is_for_no_script_and_no_other_site_and_secure_behind_tls(shared_node: RunningNode) -> None:
     host = httpx.URL(shared_node.url).netloc.decode()
-    with httpx.Client(base_url=shared_node.url) as http:
+    with httpx.Client(base_url=shared_node.url, timeout=PATIENCE) as http:
         person = Visitor(http)
         person.get("/ui/sign-in")
         for origin, secure in ((f"http://{host}", False), (f"https://{host}", True)):
