@@ -27,6 +27,8 @@ class Limits(EnvironmentSettings):
     """Bytes of a body with many payloads."""
     bodies: int = Field(default=512 * 1024 * 1024, ge=1024)
     """Bytes of all bodies together whose requests are not answered; beyond, the largest that still comes gives way."""
+    answers: int = Field(default=256 * 1024 * 1024, ge=1024)
+    """Bytes of all answers together that are not taken yet; beyond, who takes one for longest loses the connection."""
     batch: int = Field(default=5_000, ge=1)
     """Payloads in one request. The endpoints have limits of their own: 1,000 items, 5,000 verdicts."""
     rate: float | None = Field(default=None, ge=0)

@@ -4,7 +4,8 @@ uvicorn parses requests with httptools and bounds neither the bytes of a request
 subclass, handed to uvicorn by its `http` setting, does: what is too long is answered with 431, what is too slow with
 408, and closed; a connection that asks for nothing is closed; one more than the node takes costs the place of whichever
 has waited longest without asking. Where the bodies of all requests together are more than the node holds, the largest
-that still comes gives way (429). All of it happens before a request has a token.
+that still comes gives way (429). All of it happens before a request has a token. Where all answers together that are
+not taken are more than that, the connection that has been taking one for longest is closed.
 """
 
 from __future__ import annotations
@@ -57,6 +58,8 @@ class BoundedConnection(OneProtocol):
         self._refused: LedgerError | None = None  # what it is told once it has the answers that come first
         self._deadline: asyncio.TimerHandle | None = None
         self._stalled: asyncio.TimerHandle | None = None
+        self._takes_since = 0.0
+        """When it began to take the answer of which there is more than it takes; 0 where there is none."""
         self._answering: RequestResponseCycle | None = None  # uvicorn's `cycle` is the last request that was read
 
     @property
@@ -267,10 +270,24 @@ class BoundedConnection(OneProtocol):
         super().pause_writing()
         self._clear_stalled()
         self._watch_writing()
+        self._takes_since = self._takes_since or self.loop.time()
+        self.loop.call_soon(self._leave_fewer)  # the socket takes what it can first
+
+    def _leave_fewer(self) -> None:
+        """Close the connections that take the longest, where all that is not taken yet is too many bytes."""
+        others = [other for other in self.connections if isinstance(other, BoundedConnection) and other._takes_since]
+        left = {other: other.transport.get_write_buffer_size() for other in others}
+        too_many = sum(left.values()) - self.limits.answers
+        for slowest in sorted(others, key=_takes_since):
+            if too_many <= 0:
+                break
+            too_many -= left[slowest]
+            slowest.end()
 
     def resume_writing(self) -> None:
         """It took enough."""
         self._clear_stalled()
+        self._takes_since = 0.0
         super().resume_writing()
 
     def timeout_keep_alive_handler(self) -> None:
@@ -344,6 +361,10 @@ def _size(connection: BoundedConnection) -> int:
 
 def _since(connection: BoundedConnection) -> float:
     return connection.waits_since
+
+
+def _takes_since(connection: BoundedConnection) -> float:
+    return connection._takes_since
 
 
 def bounded(limits: Limits) -> type[BoundedConnection]:
