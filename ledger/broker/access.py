@@ -1,14 +1,19 @@
-"""Broker users: four roles, their permissions, and how each of them connects.
+"""Broker users: four roles, their permissions and accounts, and how each of them connects.
 
 Only `admin` may create or change a stream, and only set-up uses it. `writer` may publish and read single events;
 `reader` may consume the stream; `node` may do both, and answers requests on `kledger.>`. So no process in daily
 operation can truncate or delete the log. The words of sessions are in another stream, from which `node` may remove.
+
+The streams belong to an account in which only the ledger's own processes are: `admin`, `node` and `reader`. What
+answers a request is published by the server itself, wherever its reply subject points to, and no permission of who asks
+holds for that: within the account an event with a reply subject of the JetStream API would delete the log. `writer` and
+all publishers are in an account without JetStream, which imports what they may ask: answers end there.
 """
 
 from __future__ import annotations
 
 import secrets
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal, get_args
 from urllib.parse import quote, unquote, urlsplit
@@ -20,6 +25,8 @@ from ledger.wire.subjects import STREAM_SUBJECTS
 Role = Literal["admin", "writer", "reader", "node"]
 ROLES: tuple[Role, ...] = get_args(Role)
 
+ACCOUNT = "LEDGER"
+WRITERS_ACCOUNT = "LEDGER_WRITERS"
 LEDGER_STREAM = "LEDGER"
 EMBEDDINGS_STREAM = "KLEDGER_EMBEDDINGS"
 EMBEDDING_SUBJECTS = "embedding.>"
@@ -107,13 +114,33 @@ def new_passwords() -> dict[Role, str]:
     return {role: secrets.token_urlsafe(24) for role in ROLES}
 
 
-def account_users(passwords: Mapping[Role, str]) -> list[JsonObject]:
-    """The users of the ledger's account with their permissions, in nats-server's configuration format."""
-    return [
-        {"user": role, "password": passwords[role]}
+def accounts(passwords: Mapping[Role, str], publishers: Iterable[JsonObject] = ()) -> JsonObject:
+    """The ledger's accounts with their users, in nats-server's configuration format.
+
+    `publishers` are further users, who may publish to some of its subjects and nothing else.
+    """
+    users: dict[Role, JsonObject] = {
+        role: {"user": role, "password": passwords[role]}
         | ({"permissions": _PERMISSIONS[role]} if role in _PERMISSIONS else {})
         for role in ROLES
-    ]
+    }
+    return {
+        ACCOUNT: {
+            "jetstream": "enabled",
+            # Readers too: a response over an import ends with an empty message, as an event may be.
+            "users": [users["admin"], users["reader"], users["node"]],
+            "exports": [_export(subject) for subject in _WRITE],
+        },
+        WRITERS_ACCOUNT: {
+            "users": [users["writer"], *publishers],
+            "imports": [{"service": {"account": ACCOUNT, "subject": subject}} for subject in _WRITE],
+        },
+    }
+
+
+def _export(subject: str) -> JsonObject:
+    exported: JsonObject = {"service": subject, "accounts": [WRITERS_ACCOUNT]}
+    return exported | ({"response_type": "stream"} if subject.startswith("$JS.API.DIRECT.GET.") else {})
 
 
 def _read_messages(stream: str) -> list[str]:

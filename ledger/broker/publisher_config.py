@@ -17,7 +17,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from kledger.contract.errors import BrokerMisconfigured, IllegalScope, InvalidPayload
 from kledger.contract.scopes import OPERATOR, check_entity
-from ledger.broker.access import ROLES, BrokerAccess, Role, account_users, new_passwords
+from ledger.broker.access import ROLES, BrokerAccess, Role, accounts, new_passwords
 from ledger.broker.server_config import MAX_PAYLOAD_BYTES, jetstream_settings, write_private
 from ledger.event import DEFAULT_ORG, JsonObject
 from ledger.runtime.whole_file import check_directory_place
@@ -124,14 +124,14 @@ def write_nats_config(
         "inboxes": {name: one.inbox for name, one in sorted(publishers.items())},
     }
     write_private(directory / CREDENTIALS, orjson.dumps(kept, option=orjson.OPT_INDENT_2))
-    users = [*account_users(passwords), *(one.as_user() for one in publishers.values())]
+    ours = accounts(passwords, [one.as_user() for one in publishers.values()])
     config = {
         "listen": DEFAULT_LISTEN,
         "max_payload": MAX_PAYLOAD_BYTES,
         "jetstream": jetstream_settings(directory.absolute() / _STORE),
         **before,
         **({"listen": listen} if listen else {}),
-        "accounts": {**before.get("accounts", {}), "LEDGER": {"jetstream": "enabled", "users": users}},
+        "accounts": {**before.get("accounts", {}), **ours},
     }
     write_private(directory / CONFIG, orjson.dumps(config, option=orjson.OPT_INDENT_2))
     return Written(directory / CONFIG, directory / CREDENTIALS, tuple(publishers.values()), str(config["listen"]))

@@ -19,7 +19,7 @@ import orjson
 import structlog
 
 from kledger.contract.errors import BrokerMisconfigured, DataDirectoryInUse
-from ledger.broker.access import ROLES, Role, account_users, new_passwords
+from ledger.broker.access import ROLES, Role, accounts, new_passwords
 from ledger.event import JsonObject
 
 log = structlog.get_logger(__name__)
@@ -221,7 +221,7 @@ def write_config(
         "logfile_size_limit": 16 * 1024 * 1024,
         "logfile_max_num": 3,
         "jetstream": jetstream_settings(files.store),
-        "accounts": {"LEDGER": {"jetstream": "enabled", "users": account_users(passwords)}},
+        "accounts": accounts(passwords),
     }
     if cluster:
         config["cluster"] = {

@@ -9,6 +9,7 @@ import asyncio
 import json
 import signal
 import socket
+import uuid
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,8 @@ from nats.errors import TimeoutError
 from nats.js.errors import NoStreamResponseError
 
 from kledger import LedgerClient
-from ledger.broker.publisher_config import Publisher, write_nats_config
+from ledger.broker.connection import BrokerConnection
+from ledger.broker.publisher_config import Publisher, access_with, write_nats_config
 from ledger.event import JsonObject
 from tests.attacks.yard import BOB, SCRIBE, Yard, opened
 from tests.journeys.running_node import caught_up, head, until
@@ -146,13 +148,24 @@ def lets_in(url: str, user: str | None, password: str | None) -> bool:
 
 
 @pytest.mark.parametrize(
-    "aim", ["$JS.API.STREAM.DELETE.LEDGER", "$JS.API.STREAM.PURGE.LEDGER", subject("aimed", actor="user.bob")]
+    "aim",
+    [
+        "$JS.API.STREAM.DELETE.LEDGER",
+        "$JS.API.STREAM.PURGE.SESSIONS",
+        subject("aimed", actor="user.bob"),
+        "$KV.KLEDGER_KEYS.key.user=3Amei",
+        "sessions.default.user=3Abob.said.head",
+        "parked.1",
+        "kledger.health",
+    ],
 )
 async def test_an_answer_cannot_be_aimed_where_the_publisher_may_not_speak(
     yard: Yard, ledger: LedgerClient, scribe: Client, aim: str
 ) -> None:
     """The server answers a publish itself, wherever the reply subject points to."""
     before = caught_up(ledger)["stream"]["head"]
+    opened = {"Nats-Batch-Id": f"aims-{uuid.uuid4()}", "Nats-Batch-Sequence": "1"}  # its answer is empty
+    await scribe.publish(subject("aims"), text(good("aims", data=None)), reply=aim, headers=opened)
     await scribe.publish(subject("aims"), text(good("aims", data=None)), reply=aim)
     ack = await scribe.jetstream().publish(subject("after"), text(good("after", data=None)))
     caught_up(ledger.seeing(ack.seq))
@@ -160,6 +173,11 @@ async def test_an_answer_cannot_be_aimed_where_the_publisher_may_not_speak(
     assert {code for _, code in refused} == {"invalid_payload"}
     assert len(refused) == head(ledger) - before, "nothing of it counts"
     assert ledger.sql("SELECT count(*) FROM events WHERE entity_id = 'aimed'")["rows"] == [[0]]
+    admin = await BrokerConnection.open(access_with(yard.url, yard.written.credentials), "admin", name="test")
+    streams = (await admin.api("STREAM.LIST"))["streams"]
+    await admin.close()
+    kept = {one["config"]["name"]: one["state"]["last_seq"] for one in streams}
+    assert kept == {"LEDGER": head(ledger), "KV_KLEDGER_KEYS": 1, "KLEDGER_PARKED": 0, "SESSIONS": 0}
 
 
 def changing(item_id: str, verb: str, said: dict[str, Any]) -> tuple[str, bytes]:

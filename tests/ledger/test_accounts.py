@@ -119,6 +119,61 @@ async def test_a_push_consumer_cannot_be_aimed_at_the_api_or_the_log(
     assert before[0]["messages"] == kept
 
 
+AIMS = (
+    "$JS.API.STREAM.DELETE.LEDGER",
+    "$JS.API.STREAM.DELETE.BESIDE",
+    "$JS.API.STREAM.PURGE.BESIDE",
+    "$JS.API.CONSUMER.DELETE.LEDGER.durable",
+    "beside.forged",
+    "kledger.health",
+    "_INBOX_node.x",
+    "_INBOX_reader.x",
+)
+_OPENED = {"Nats-Batch-Id": "aimed-{}", "Nats-Batch-Sequence": "1"}
+ANSWERED: dict[str, tuple[str, bytes, dict[str, str]]] = {
+    "an event": ("ledger.default.knowledge.x.saved.user.ada", b"{}", {}),
+    "a batch that is opened": ("ledger.default.knowledge.x.saved.user.ada", b"{}", _OPENED),
+    "a look at an event": ("$JS.API.DIRECT.GET.LEDGER", b'{"seq": 1}', {}),
+    "a look at an event that is not there": ("$JS.API.DIRECT.GET.LEDGER", b'{"seq": 99}', {}),
+    "a look at the stream": ("$JS.API.STREAM.INFO.LEDGER", b"", {}),
+}
+
+
+@pytest.mark.parametrize("asked", ANSWERED)
+async def test_no_answer_can_be_aimed_at_the_api_another_stream_or_the_node(
+    access: BrokerAccess, admin: BrokerConnection, kept: int, asked: str
+) -> None:
+    # The server itself publishes an answer wherever the reply subject points to, and an empty one deletes a stream.
+    subject, body, headers = ANSWERED[asked]
+    await admin.api("STREAM.CREATE.BESIDE", {"name": "BESIDE", "subjects": ["beside.>"], "storage": "memory"})
+    durable = {"stream_name": "LEDGER", "config": {"durable_name": "durable", "ack_policy": "explicit"}}
+    await admin.api("CONSUMER.CREATE.LEDGER.durable", durable)
+    await admin.request("beside.ours", b"{}")
+    heard: asyncio.Queue[Msg] = asyncio.Queue()
+    answered: asyncio.Queue[Msg] = asyncio.Queue()
+    node = await BrokerConnection.open(access, "node", name="node")
+    for inbox in ("_INBOX_node.x", "kledger.health"):
+        await node.client.subscribe(inbox, cb=heard.put)
+    await node.api("INFO")  # the broker knows of the subscriptions
+    attacker = await BrokerConnection.open(access, "writer", name="attacker")
+    await attacker.client.subscribe(inbox := attacker.client.new_inbox(), cb=answered.put)
+    for number, aim in enumerate((*AIMS, inbox)):  # what is asked before is answered before
+        given = {name: value.format(number) for name, value in headers.items()}
+        await attacker.send(subject, body, given, reply=aim)
+    async with asyncio.timeout(PATIENCE):
+        await answered.get()
+    await admin.api("CONSUMER.DELETE.LEDGER.nobody")
+    beside = await admin.api("STREAM.INFO.BESIDE")
+    assert beside["state"]["last_seq"] == beside["state"]["messages"] == 1
+    assert not error_code(await admin.api("CONSUMER.INFO.LEDGER.durable"))
+    assert (await admin.api("STREAM.INFO.LEDGER"))["state"]["messages"] >= kept
+    await node.api("INFO")
+    assert heard.empty()
+    await attacker.close()
+    await node.close()
+    await admin.api("STREAM.DELETE.BESIDE")
+
+
 async def _changes(admin: BrokerConnection, before: tuple[JsonObject, JsonObject]) -> None:
     """Ends when the stream is not as it was."""
     while await state(admin) == before:  # noqa: ASYNC110  # the stream is another process
