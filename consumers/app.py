@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from types import TracebackType
+from typing import Any
 
 import nats.errors
 import structlog
@@ -17,10 +18,12 @@ from faststream import FastStream
 from faststream.nats import NatsBroker
 from faststream.security import SASLPlaintext
 from faststream.specification import AsyncAPI
+from nats.aio.client import Client
 
 from consumers.reactors.subscription import Reactor, subscribe
 from ledger.broker.access import BrokerAccess
 from ledger.broker.connection import close_client
+from ledger.broker.nats_parser import QuickClient
 from ledger.event import DEFAULT_ORG, JsonObject
 
 log = structlog.get_logger(__name__)
@@ -32,8 +35,22 @@ DRAIN_SECONDS = 10.0  # grace period for reactors when the node stops, so that a
 Loop = Callable[[], Awaitable[None]]
 
 
+class _Client(QuickClient):
+    """A client for events of any bytes. It hears no headers of them: the library takes some for the broker's status."""
+
+    async def _process_msg(self, sid: int, subject: bytes, reply: bytes, data: bytes, headers: Any) -> None:
+        is_event = reply.startswith(b"$JS.ACK.")
+        await super()._process_msg(sid, subject, reply, data, None if is_event else headers)
+
+
 class _Broker(NatsBroker):
-    """A broker whose connection closes without an error even when the server is gone."""
+    """A broker that hears events of any bytes, and closes without an error even when the server is gone."""
+
+    async def _connect(self) -> Client:
+        connection = _Client()
+        await connection.connect(**self._connection_kwargs)
+        self.config.connect(connection)
+        return connection
 
     async def stop(
         self,

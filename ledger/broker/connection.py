@@ -274,7 +274,9 @@ class BrokerConnection:
         subject, future = waiting
         if future.done():
             return
-        if msg.headers and not msg.data and msg.headers.get("Status") == "503":
+        # An event that is looked at alone has its publisher's headers, and the server's beside them.
+        status = msg.headers is not None and "Nats-Sequence" not in msg.headers and msg.headers.get("Status")
+        if status == "503" and not msg.data:
             future.set_exception(
                 BrokerUnavailable(
                     f"nothing at the broker {self.address} answers {subject[:200]}: JetStream is not ready, "

@@ -25,7 +25,7 @@ from nats.js.api import Header
 
 from kledger.contract.errors import BrokerUnavailable, LedgerError, LogGap
 from ledger.broker.connection import BrokerConnection
-from ledger.broker.nats_parser import QuickClient, Raw, reader_of
+from ledger.broker.nats_parser import QuickClient, Raw, as_text, reader_of
 from ledger.broker.restored import MESSAGE_ID, STORED_NS, first_stored, told_in_batch
 from ledger.event import JsonObject, StoredEvent
 from ledger.wire.publication import MSG_ID, PASSING, error_code, error_of
@@ -304,7 +304,7 @@ class Delivery:
                 if position <= restored_to:
                     told = _told_ns_in(headers), _told_id_in(headers)
                     stored_ns, message_id = first_stored(stored_ns, message_id, *told)
-            events.append(StoredEvent(position, stored_ns, subject.decode(), body, message_id))
+            events.append(StoredEvent(position, stored_ns, as_text(subject), body, message_id))
         return events
 
     def _layout(self, reply: bytes) -> tuple[int, int, int]:

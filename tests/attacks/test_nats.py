@@ -25,8 +25,9 @@ from ledger.broker.connection import BrokerConnection
 from ledger.broker.publisher_config import Publisher, access_with, write_nats_config
 from ledger.event import JsonObject
 from tests.attacks.yard import BOB, SCRIBE, Yard, opened
-from tests.journeys.running_node import caught_up, head, until
+from tests.journeys.running_node import caught_up, head, result_of, until
 from tests.journeys.test_publishing_by_hand import data, deep, envelope, text
+from tests.ledger.test_any_bytes import HEADERS, SUBJECTS, Message, published
 from tests.patience import PATIENCE
 
 
@@ -242,6 +243,21 @@ async def test_each_forged_event_is_refused_by_the_fold_with_its_code(
     assert ledger.sql(items)["rows"] == known
     untouched = ledger.acting_as(user="of-whom-nothing-was-said").profiles.both()
     assert ledger.acting_as(user="bob").profiles.both() == untouched
+
+
+async def test_events_of_any_bytes_are_refused_and_harm_nothing(yard: Yard, ledger: LedgerClient) -> None:
+    odd: list[Message] = [(each.replace(b"user.ada", b"agent.scribe"), None, b"{}") for each in SUBJECTS]
+    odd = [each for each in odd if each[0].endswith(b".agent.scribe")]
+    odd += [(subject("odd").encode(), headers, body) for headers in HEADERS for body in (b"", text(good("odd")))]
+    one = yard.publisher(SCRIBE)
+    before = caught_up(ledger)["stream"]["head"]
+    kept = await published(yard.url, one.password, odd, user=one.user, inbox=one.inbox)
+    assert caught_up(ledger.seeing(before + kept))["stream"]["head"] == before + kept
+    refused = ledger.sql(f"SELECT subject, code, reason FROM refused_events WHERE position > {before}")["rows"]
+    assert len(refused) == kept - 1, "one of those for one item counts"
+    assert {code for _, code, _ in refused} == {"bad_json", "illegal_subject", "invalid_payload", "knowledge_exists"}
+    assert result_of(ledger, "verify")["equal"]
+    assert result_of(ledger, "audit")["intact"]
 
 
 async def test_the_log_takes_no_message_that_is_too_large(yard: Yard, ledger: LedgerClient) -> None:

@@ -15,6 +15,7 @@ from ledger.events.process import ProcessFact
 from ledger.events.slim import SlimRequested
 from ledger.store.jetstream import JetStreamLedger
 from tests.journeys.running_node import RunningNode, caught_up, until
+from tests.ledger.test_any_bytes import written
 from tests.openai_chat import ChatEndpoint
 from tests.reactors.test_extract import finding, finds, judges
 
@@ -102,3 +103,42 @@ def test_a_request_under_a_subject_that_nobody_can_read_is_let_go_at_once(
 
     assert asyncio.run(waiting()) == (0, 0)
     caught_up(ledger)
+
+
+ODD = [
+    (subject, headers, body)
+    for subject in (b"a\x0bb", b"a\x0cb", b"a\xffb", b"a\x00b", b"a")
+    for headers in (
+        None,
+        b"abcd",
+        b"NATS/1.0 \xff\xff\xff\r\n\r\n",
+        b"NATS/1.0\r\nStatus: 404\r\n\r\n",
+        b"NATS/1.0 409\r\n\r\n",
+    )
+    for body in (b"", b"{}")
+]
+
+
+def test_requests_of_any_bytes_hold_no_other_up_and_come_once(modelled: RunningNode, ledger: LedgerClient) -> None:
+    kinds = ("evolution", "extraction", "slim")
+    requests = [
+        (b"ledger.default.%s.%s.requested.agent.mallory" % (kind.encode(), subject), headers, body)
+        for kind in kinds
+        for subject, headers, body in ODD
+    ]
+    asyncio.run(written(modelled.access, requests))
+    process = published(modelled, SlimRequested(owner="user:ana", threshold=0.5, apply=False))
+    failed = f"SELECT code FROM slims WHERE id = '{process}' AND status = 'failed'"
+    until(lambda: ledger.sql(failed)["rows"], "the request behind them is looked at")
+    until(lambda: not asyncio.run(_left(modelled)), "all of them are settled")
+    caught_up(ledger)
+
+
+async def _left(node: RunningNode) -> int:
+    """How many requests are delivered again, or still to be delivered."""
+    connection = await BrokerConnection.open(node.access, "admin")
+    told = await connection.api(f"CONSUMER.LIST.{LEDGER_STREAM}", {})
+    await connection.close()
+    durable = [one for one in told["consumers"] if "durable_name" in one["config"]]
+    assert durable
+    return sum(one["num_ack_pending"] + one["num_pending"] for one in durable)
