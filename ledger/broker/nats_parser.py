@@ -60,9 +60,8 @@ def headers_in(block: bytes | None) -> dict[str, str]:
     return QuickClient._parse_header_lines(block.partition(_CRLF)[2]) if block else {}
 
 
-def as_text(raw: bytes) -> str:
-    """A subject as text: it may have any bytes but blanks and ends of lines."""
-    return raw.decode("utf-8", "replace")
+def _as_text(raw: bytes) -> bytes:
+    return raw.decode("utf-8", "replace").encode()
 
 
 def reader_of(name: str) -> Callable[[bytes | None], str | None]:
@@ -258,7 +257,7 @@ class QuickClient(Client):
             return headers_in(headers) or None
 
     def _build_message(self, sid: int, subject: bytes, reply: bytes, data: bytes, headers: Any) -> Any:
-        return super()._build_message(sid, as_text(subject).encode(), as_text(reply).encode(), data, headers)
+        return super()._build_message(sid, _as_text(subject), _as_text(reply), data, headers)
 
     @staticmethod
     def _parse_header_lines(raw: bytes) -> dict[str, str]:

@@ -25,7 +25,8 @@ from nats.js.api import Header
 
 from kledger.contract.errors import BrokerUnavailable, LedgerError, LogGap
 from ledger.broker.connection import BrokerConnection
-from ledger.broker.nats_parser import QuickClient, Raw, as_text, reader_of
+from ledger.broker.foreign_text import bounded_id, subject_text
+from ledger.broker.nats_parser import QuickClient, Raw, reader_of
 from ledger.broker.restored import MESSAGE_ID, STORED_NS, first_stored, told_in_batch
 from ledger.event import JsonObject, StoredEvent
 from ledger.wire.publication import MSG_ID, PASSING, error_code, error_of
@@ -300,11 +301,11 @@ class Delivery:
             if position <= restored_to and (plainly := told_in_batch(headers)) is not None:
                 stored_ns, message_id = plainly
             else:
-                stored_ns, message_id = int(tokens[moment]), _message_id_in(headers) or ""
+                stored_ns, message_id = int(tokens[moment]), bounded_id(_message_id_in(headers) or "")
                 if position <= restored_to:
                     told = _told_ns_in(headers), _told_id_in(headers)
                     stored_ns, message_id = first_stored(stored_ns, message_id, *told)
-            events.append(StoredEvent(position, stored_ns, as_text(subject), body, message_id))
+            events.append(StoredEvent(position, stored_ns, subject_text(subject), body, message_id))
         return events
 
     def _layout(self, reply: bytes) -> tuple[int, int, int]:

@@ -11,6 +11,7 @@ import orjson
 
 from kledger.contract.errors import BrokerUnavailable, LogReplaced
 from ledger.broker.connection import BrokerConnection
+from ledger.broker.foreign_text import bounded_id, bounded_subject
 from ledger.broker.restored import as_first_stored
 from ledger.event import StoredEvent
 from ledger.wire.publication import MSG_ID
@@ -33,9 +34,9 @@ async def event_at(connection: BrokerConnection, stream: str, position: int, res
     event = StoredEvent(
         position,
         nanoseconds(headers["Nats-Time-Stamp"]),
-        headers["Nats-Subject"],
+        bounded_subject(headers["Nats-Subject"]),
         reply.data,
-        headers.get(MSG_ID, ""),
+        bounded_id(headers.get(MSG_ID, "")),
     )
     return as_first_stored(event, headers) if position <= restored_to else event
 

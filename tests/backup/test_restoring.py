@@ -38,6 +38,7 @@ from ledger.wire.publication import error_code
 from tests.backup.kept import WAITS_TO_BE_KILLED, all_of, backed_up, history, kept_in, killed_after, odd_events
 from tests.conftest import LoopThread, remove_streams, saved
 from tests.integrity.logs import ListedLedger, signed_log
+from tests.ledger.test_any_bytes import HEADERS, PLAIN, SUBJECTS, Message, read_again, written
 from tests.patience import PATIENCE
 from tests.projections.histories import histories, state, view_of
 
@@ -94,6 +95,20 @@ async def test_a_restored_stream_has_the_same_events_and_the_same_chain(target: 
     assert (await back_up(ledger, tmp_path / "b")).added == 1
     assert check_backup(tmp_path / "b").problems == []
     await ledger.close()
+
+
+async def test_what_a_publisher_says_in_any_bytes_can_be_restored(access: BrokerAccess, tmp_path: Path) -> None:
+    messages: list[Message] = [(subject, None, b"{}") for subject in SUBJECTS]
+    messages += [(PLAIN % b"a", headers, b"") for headers in HEADERS * 2]
+    kept = await written(access, messages)
+    log = await read_again(access, kept)
+    log += [each._replace(position=each.position + kept) for each in log]  # each message id twice
+    backup = await backed_up(log, tmp_path / "b")
+    assert check_backup(tmp_path / "b").problems == []
+    await remove_streams(access)
+    restored = await restore(access, tmp_path / "b")
+    assert (restored.position, restored.head) == (2 * kept, backup.head)
+    assert await told_by(access) == log
 
 
 async def test_a_batch_that_the_broker_refuses_is_sent_again_before_those_that_were_sent_ahead(

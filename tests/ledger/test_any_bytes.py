@@ -27,12 +27,27 @@ SUBJECTS = [
     PLAIN % b"\xe7\x9f",
     PLAIN % b"\xed\xa0\x80",
     b"ledger.\x0b",
-    b"ledger.default." + b"x" * 3_000,
+    *(b"ledger.%s" % odd for odd in (b"*.>", b"*", b">", b"$JS.API.STREAM.DELETE.LEDGER", b"*" * 200)),
+    *(b"ledger.default." + b"x" * size for size in (3_000, 3_880, 3_890, 4_020)),
+    *(b"ledger.default." + odd * 1_000 for odd in (b"\xff", b"\xe2\x82", b"ab\x0b")),
+    b"ledger.default." + b".".join([b"*"] * 2_000),
+    b"ledger." + b"\xff" * 4_020,
 ]
+_LONG = "é ".encode() * 20_000
 HEADERS = (
     [
         b"NATS/1.0\r\nNats-Msg-Id: %s\r\n\r\n" % value
-        for value in (b"a", b" a ", b"\x0ba\x0b", b"\xff\xfe", b"a\x1cb", "知".encode(), b"a" * 3_000)
+        for value in (
+            b"a",
+            b" a ",
+            b"\x0ba\x0b",
+            b"\xff\xfe",
+            b"a\x1cb",
+            "知".encode(),
+            b"a" * 3_000,
+            _LONG,
+            b"\xff" * 60_000,
+        )
     ]
     + [
         b"NATS/1.0 %s\r\n%s\r\n" % (status, more)
