@@ -48,6 +48,11 @@ _MORE_COMES_WITHIN_S = 1.0
 _message_id_in, _told_ns_in, _told_id_in = (reader_of(name) for name in (MSG_ID, STORED_NS, MESSAGE_ID))
 
 
+def _size(message: Raw) -> int:
+    """What a message takes: its headers may be larger than its body."""
+    return len(message.body) + len(message.headers or b"")
+
+
 class Interrupted(Exception):
     """This delivery has ended; another one may resume where it stopped."""
 
@@ -149,8 +154,9 @@ class Delivery:
                 if arrived:
                     break
                 await self._look_for_loss()
-        events = self._stored([arrived.popleft() for _ in range(min(self._batch, len(arrived)))])
-        self._arrived_bytes -= sum(len(event.body) for event in events)
+        taken = [arrived.popleft() for _ in range(min(self._batch, len(arrived)))]
+        self._arrived_bytes -= sum(map(_size, taken))
+        events = self._stored(taken)
         self._suspicious = False
         for expected, event in enumerate(events, self._position + 1):
             if event.position != expected:
@@ -207,7 +213,7 @@ class Delivery:
 
     def _on_event(self, message: Raw) -> None:
         self._arrived.append(message)
-        self._arrived_bytes += len(message.body)
+        self._arrived_bytes += _size(message)
         self._open -= 1
         self._wake()
 

@@ -15,6 +15,7 @@ from ledger.broker.access import BrokerAccess
 from ledger.broker.connection import BrokerConnection
 from ledger.event import NewEvent, StoredEvent
 from ledger.integrity.chain import leaf_hash
+from ledger.store import pull_consumer
 from ledger.store.jetstream import JetStreamLedger
 from ledger.store.stale_copies import check_still_there, event_at
 from tests.patience import PATIENCE
@@ -159,4 +160,18 @@ async def test_an_item_of_whose_history_the_last_event_looks_like_a_status_is_wr
     assert await written(access, [(PLAIN % b"item-1", headers, b"")]) == 1
     assert await ledger.last_position_of("default", "knowledge", "item-1") == before + 1
     assert await ledger.next_position_of("default", "knowledge", "item-1", before) == before + 1
+    await ledger.close()
+
+
+async def test_what_headers_take_counts_as_what_bodies_take(
+    access: BrokerAccess, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    large = b"NATS/1.0\r\nX: " + b"x" * 60_000 + b"\r\n\r\n"
+    assert await written(access, [(PLAIN % b"a", large, b"")] * 80) == 80
+    for bound in ("ARRIVED_BYTES", "REQUEST_BYTES"):
+        monkeypatch.setattr(pull_consumer, bound, 600_000)
+    ledger = await JetStreamLedger.connect(access, role="node")
+    lengths = [len(events) async for events in ledger.read(batch=1_000)]
+    assert sum(lengths) == 80
+    assert max(lengths) <= 10 * (1 + pull_consumer.OPEN_REQUESTS)
     await ledger.close()
