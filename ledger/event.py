@@ -7,6 +7,7 @@ One type for each stage: a `NewEvent` is to be appended, `Appended` is the ackno
 from __future__ import annotations
 
 import uuid
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, ClassVar, NamedTuple, Protocol
@@ -188,6 +189,11 @@ class StoredEvent(NamedTuple):
     subject: str
     body: bytes
     message_id: str = ""
+
+
+def size_of(events: Iterable[StoredEvent]) -> int:
+    """About how much memory events take: a foreign client's message id may be larger than its body."""
+    return sum([len(event.body) + len(event.message_id) for event in events])
 
 
 class Head(NamedTuple):

@@ -16,7 +16,7 @@ from contextlib import asynccontextmanager
 import structlog
 
 from ledger.archive.segments import Segment
-from ledger.event import StoredEvent
+from ledger.event import StoredEvent, size_of
 from ledger.privacy.keyring import Keyring
 from ledger.store.parked import NONE_PARKED, Parked
 from ledger.stream import Log, event_at
@@ -177,7 +177,7 @@ async def _gathered(lists: Lists, to: int) -> list[StoredEvent]:
                 lists.put_nowait(None)  # the end mark again, for the next call
             break
         events += read
-        size += sum(len(event.body) for event in read)
+        size += size_of(read)
         limit = min(_BATCH, max(_LAST_BATCHES, (to - events[0].position) // 2))
         if len(events) + _LIST > limit or size > _BATCH_BYTES:
             break

@@ -13,7 +13,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable
 from dataclasses import dataclass, field
 
 from kledger.contract.errors import BrokerUnavailable
-from ledger.event import StoredEvent
+from ledger.event import StoredEvent, size_of
 from ledger.events.recall import RecallServed
 from ledger.wire.subjects import entity_of
 from projections.engine.predecode import Ahead
@@ -52,7 +52,7 @@ class Batch:
     """How many events are no recalls."""
 
     def __post_init__(self) -> None:
-        self.rest, self.bytes, self.others = list(self.events), _bytes(self.events), _others(self.events)
+        self.rest, self.bytes, self.others = list(self.events), size_of(self.events), _others(self.events)
 
     @property
     def last(self) -> int:
@@ -64,7 +64,7 @@ class Batch:
         fresh = [event for event in events if event.position > self.last]
         self.events += fresh
         self.rest += fresh
-        self.bytes += _bytes(fresh)
+        self.bytes += size_of(fresh)
         self.others += _others(fresh)
 
     @property
@@ -117,7 +117,7 @@ class Arriving:
     def _pop(self) -> list[StoredEvent]:
         events = self._lists.popleft()
         self._events -= len(events)
-        self._bytes -= _bytes(events)
+        self._bytes -= size_of(events)
         return events
 
     async def come(self, within: float, unless: asyncio.Event | None = None, *, many: int = 1, size: int = 1) -> bool:
@@ -169,7 +169,7 @@ class Arriving:
             async for events in self._reading:
                 self._lists.append(events)
                 self._events += len(events)
-                self._bytes += _bytes(events)
+                self._bytes += size_of(events)
                 self._last_came = loop.time()
                 self._look(events)
                 self._came.set()
@@ -225,7 +225,3 @@ async def gathered(arriving: Arriving, view: View, most: int, decode: Callable[[
 
 def _others(events: list[StoredEvent]) -> int:
     return sum(entity_of(event.subject) != _RECALL for event in events)
-
-
-def _bytes(events: list[StoredEvent]) -> int:
-    return sum(len(event.body) for event in events)

@@ -20,7 +20,7 @@ from producers.operations.sealing import SealingLedger
 from projections.engine.duckdb import open_view
 from projections.engine.predecode import decode_ahead
 from projections.engine.view import Instance, View
-from projections.live import gathering, projector
+from projections.live import decoded_ahead, gathering, projector
 from projections.live.persons import PersonsOfItems
 from projections.live.projector import Projector
 from tests.patience import PATIENCE, comes_true
@@ -268,3 +268,13 @@ async def test_what_was_decoded_before_somebody_was_forgotten_is_decoded_anew(mo
         assert folding.folds == [31]
         said = rows(folding.view.instance.con, "SELECT DISTINCT content FROM knowledge ORDER BY ALL")
         assert said == [("[erased]",), ("a content",)]
+
+
+async def test_what_a_rebuild_folds_together_is_bounded_whatever_part_of_the_events_is_large() -> None:
+    for large in ({"body": b"x" * 40_000}, {"message_id": "x" * 40_000}):
+        lists: decoded_ahead.Lists = asyncio.Queue()
+        for each in stored([saved(f"k{number}") for number in range(40)]):
+            lists.put_nowait([each._replace(**large)] * 100)
+        lists.put_nowait(None)
+        together = await decoded_ahead._gathered(lists, 1_000_000)
+        assert 0 < sum(len(event.body) + len(event.message_id) for event in together) < 80 * 1024 * 1024
