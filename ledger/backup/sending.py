@@ -182,7 +182,7 @@ class Sender:
             if not self._fits(one, 0):
                 raise PayloadTooLarge(
                     f"the event at position {one.event.position} does not fit with what a restore adds to it: raise "
-                    f"max_payload of the broker, which is {self._connection.client.max_payload:,}, by 1 KiB"
+                    f"max_payload of the broker, which is {self._connection.client.max_payload:,}, by 64 KiB"
                 )
             try:
                 left = max(0.001, deadline - loop.time())

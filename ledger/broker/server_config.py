@@ -27,8 +27,8 @@ log = structlog.get_logger(__name__)
 HOST = "127.0.0.1"
 MAX_PAYLOAD_BYTES = 1024 * 1024
 OPEN_BATCHES, BATCH_IDLE_S = 1_000, 5
-# A restored event has a few headers more than the original, which may have filled the limit.
-RESTORE_PAYLOAD_BYTES = MAX_PAYLOAD_BYTES + 16 * 1024
+# A restored event has larger headers than the original, which may have filled the limit; a server takes 64 KiB of them.
+RESTORE_PAYLOAD_BYTES = MAX_PAYLOAD_BYTES + 64 * 1024
 
 
 def jetstream_settings(store: Path) -> JsonObject:

@@ -363,11 +363,13 @@ async def test_events_that_expected_a_position_are_restored_without_expecting_an
     await ledger.close()
 
 
+@pytest.mark.parametrize("published", [b"id-1", b"\xff" * 14_900, "é ".encode() * 14_900])
 async def test_an_event_that_fills_the_limit_needs_a_broker_that_takes_the_headers_too(
-    target: BrokerAccess, tmp_path: Path
+    target: BrokerAccess, tmp_path: Path, published: bytes
 ) -> None:
     full = history(3)
-    full[1] = full[1]._replace(body=b"x" * (MAX_PAYLOAD_BYTES - len("NATS/1.0\r\nNats-Msg-Id: id-1\r\n\r\n")))
+    body = b"x" * (MAX_PAYLOAD_BYTES - len(b"NATS/1.0\r\nNats-Msg-Id: %s\r\n\r\n" % published))
+    full[1] = full[1]._replace(body=body, message_id=published.decode("utf-8", "replace").strip())
     await backed_up(full, tmp_path / "b")
     with pytest.raises(PayloadTooLarge, match="max_payload"):
         await restore(target, tmp_path / "b")
