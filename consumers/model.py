@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Generic
 
 import structlog
 
-from consumers.model_faults import failed, is_about_form, may_repeat, pause_before, text_of
+from consumers.model_faults import failed, is_about_form, may_repeat, pause_before, text_of, tokens_of
 from consumers.model_metrics import ModelMetrics
 from consumers.model_settings import ModelSettings
 from consumers.structured import FORMS, A, Form, InvalidAnswer, document_in, response_format, schema_instruction
@@ -159,8 +159,8 @@ class ChatModel:
             usage=usage.model_dump(),
         )
 
-    async def _completed(self, call: _Call[A], messages: list[dict[str, str]], usage: Usage) -> ChatCompletion:
-        """One completion, in the strictest form that the endpoint supports for this model."""
+    async def _completed(self, call: _Call[A], messages: list[dict[str, str]], usage: Usage) -> ChatCompletion | None:
+        """One completion, in the strictest form that the endpoint supports for this model; None: it cannot be read."""
         import openai
 
         while True:
@@ -174,8 +174,12 @@ class ChatModel:
                     raise failed(usage, error) from None
             self._forms[call.model] = max(at + 1, self._forms.get(call.model, 0))
 
-    async def _sent(self, call: _Call[A], messages: list[dict[str, str]], form: Form, usage: Usage) -> ChatCompletion:
+    async def _sent(
+        self, call: _Call[A], messages: list[dict[str, str]], form: Form, usage: Usage
+    ) -> ChatCompletion | None:
         import openai
+
+        from projections.vectors.embedding.embeddings import UNREADABLE
 
         first, *rest = messages
         sent: Any = [{**first, "content": first["content"] + schema_instruction(form, call.answer)}, *rest]
@@ -191,6 +195,8 @@ class ChatModel:
                 )
             except openai.BadRequestError:
                 raise
+            except UNREADABLE:
+                return None  # it came with status 200, so it may be billed: it is not asked for again
             except openai.OpenAIError as error:
                 if attempt == self.settings.retries or not may_repeat(error, idempotent=self.idempotent):
                     raise failed(usage, error) from None
@@ -215,10 +221,9 @@ class ChatModel:
                 raise openai.OpenAIError(error.message) from error.__cause__
         return self._client
 
-    def _billed(self, call: _Call[A], before: Usage, completion: ChatCompletion) -> Usage:
+    def _billed(self, call: _Call[A], before: Usage, completion: ChatCompletion | None) -> Usage:
         """Count a completion's usage in the metrics, and add it to the usage so far."""
-        usage = completion.usage
-        tokens_in, tokens_out = (usage.prompt_tokens, usage.completion_tokens) if usage else (0, 0)
+        tokens_in, tokens_out = tokens_of(completion)
         price = self.settings.prices.get(call.model)
         cost = None if price is None else (tokens_in * price.input + tokens_out * price.output) / 1e6
         label = call.model if call.model in self.settings.named() else "other"

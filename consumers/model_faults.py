@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 FIRST_PAUSE, LONGEST_PAUSE = 0.25, 20.0
 """Seconds before a retry: exponential backoff, or the endpoint's Retry-After."""
 
+_MOST_TOKENS = 1_000_000_000
+"""Of one answer, whatever the endpoint says: a sum of some fits an event."""
+
 # Statuses of a call that was not processed, and is not billed.
 _NOT_DONE = {409, 429, 500, 503}
 # Timeouts on the way: the call may have been processed, and billed.
@@ -22,18 +25,34 @@ _PERHAPS_DONE = {408, 502, 504}
 _NEVER_SENT = {"ConnectError", "ConnectTimeout"}
 
 
-def text_of(completion: ChatCompletion, usage: Usage) -> str:
-    """The text of the model's answer. Raises ModelRefused, ModelFailed for an answer that was cut off."""
-    if not completion.choices:
+def text_of(completion: ChatCompletion | None, usage: Usage) -> str:
+    """The text of the model's answer. Raises ModelRefused, ModelFailed for an answer that was cut off or has none.
+
+    The client library checks no answer: it hands over whatever an endpoint, or a proxy before it, sent with status 200.
+    """
+    choices = getattr(completion, "choices", None)
+    if not isinstance(choices, list) or not choices:
         raise ModelFailed(f"{usage.model} answered with no choices: try again", usage=usage.model_dump())
-    choice = completion.choices[0]
-    if choice.message.refusal or choice.finish_reason == "content_filter":
+    choice = choices[0]
+    message, finish_reason = getattr(choice, "message", None), getattr(choice, "finish_reason", None)
+    content = getattr(message, "content", None)
+    if getattr(message, "refusal", None) or finish_reason == "content_filter":
         raise ModelRefused(f"{usage.model} declined to answer: change what it is asked", usage=usage.model_dump())
-    if choice.finish_reason == "length":
+    if finish_reason == "length":
         raise ModelFailed(
             f"the answer of {usage.model} was cut off at its length limit: ask for less", usage=usage.model_dump()
         )
-    return choice.message.content or ""
+    if message is None or not isinstance(content, str | None):
+        raise ModelFailed(f"{usage.model} answered with no text: try again", usage=usage.model_dump())
+    return content or ""
+
+
+def tokens_of(completion: ChatCompletion | None) -> tuple[int, int]:
+    """How many tokens the endpoint says came in and went out; none where it says nothing that is a number of tokens."""
+    usage = getattr(completion, "usage", None)
+    told = (getattr(usage, "prompt_tokens", None), getattr(usage, "completion_tokens", None))
+    tokens_in, tokens_out = (min(count, _MOST_TOKENS) if type(count) is int and count > 0 else 0 for count in told)
+    return tokens_in, tokens_out
 
 
 def is_about_form(error: APIStatusError) -> bool:

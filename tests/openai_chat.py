@@ -44,6 +44,7 @@ class ChatEndpoint:
     faults: list[int | str] = field(default_factory=list)
     unknown_forms: set[str] = field(default_factory=set)
     ignores_key: bool = False
+    body: bytes | None = None  # answer with this, and status 200
     delay: float = 0.0
     held: threading.Event = field(default_factory=threading.Event)
     most_at_once: int = 0
@@ -120,7 +121,7 @@ class ChatEndpoint:
             return 0, CUT
         time.sleep(self.delay)
         self.held.wait(60)
-        return 200, made
+        return 200, made if self.body is None else self.body
 
 
 def _completion(model: str, text: str, said: Any) -> bytes:

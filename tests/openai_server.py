@@ -7,6 +7,7 @@ It reranks as well (rerank_endpoint.py).
 from __future__ import annotations
 
 import contextlib
+import json
 import threading
 import time
 from collections.abc import Iterator
@@ -37,6 +38,9 @@ class EmbeddingEndpoint:
         self.dead = False  # close each connection without an answer
         self.retry_after = ""  # answer requests with status 429 and this header
         self.half = False  # give vectors for the first half of the texts alone
+        self.body: bytes | None = None  # answer with this, and status 200
+        self.lost = ""  # give texts that hold this a vector of `nowhere`
+        self.nowhere: float | None = 0.0
         self.chat = ChatEndpoint()
         self.rerank = RerankEndpoint()
         self._now = 0
@@ -68,10 +72,15 @@ class EmbeddingEndpoint:
             self.models.append(request["model"])
             self.keys.append(key)
         rows = hashed_vectors(texts, self.dimensions).tolist()
+        rows = [
+            [self.nowhere] * len(row) if self.lost and self.lost in text else row
+            for text, row in zip(texts, rows, strict=True)
+        ]
         data = [{"object": "embedding", "index": n, "embedding": row} for n, row in enumerate(rows)]
         usage = {"prompt_tokens": 1, "total_tokens": 1}
         # the order is the server's own business: the index says which is which
-        return 200, orjson.dumps({"object": "list", "data": data[::-1], "model": request["model"], "usage": usage})
+        told = {"object": "list", "data": data[::-1], "model": request["model"], "usage": usage}
+        return 200, json.dumps(told).encode() if self.body is None else self.body  # json writes NaN, as such servers do
 
 
 @contextmanager

@@ -130,6 +130,68 @@ async def test_an_answer_out_of_form_is_asked_for_once_more_and_both_are_paid_fo
     assert failed.value.details["usage"]["calls"] == 2  # type: ignore[index]
 
 
+SAYS = b'{"choices": [{"message": {"content": "{\\"name\\": \\"blue\\", \\"bright\\": false}"}}], "usage": %s}'
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"<html>the gateway says hello</html>",
+        b"",
+        b"\xff",
+        b"[" * 100_000,
+        b"null",
+        b"[]",
+        b'"text"',
+        b'{"error": {"message": "busy"}}',
+        b'{"choices": null, "usage": null}',
+        b'{"choices": {}, "usage": "free"}',
+        b'{"choices": []}',
+        b'{"choices": [null]}',
+        b'{"choices": [{}]}',
+        b'{"choices": [{"message": null}]}',
+        b'{"choices": [{"message": {"content": 7}}]}',
+        b'{"choices": [{"message": {"content": [{"type": "text", "text": "{}"}]}}]}',
+    ],
+)
+async def test_whatever_is_answered_that_is_no_completion_is_a_failure_of_the_model_that_may_be_billed(
+    endpoint: EmbeddingEndpoint, chat: ChatEndpoint, body: bytes
+) -> None:
+    chat.body = body
+    with pytest.raises(ModelFailed, match="big answered with no ") as failed:
+        await ask(endpoint)
+    assert failed.value.details["usage"]["calls"] == 1  # type: ignore[index]
+    assert len(chat.asked) == 1, "it may be billed, so it is not asked for again"
+
+
+@pytest.mark.parametrize(
+    "usage",
+    [
+        b"null",
+        b"[]",
+        b'"free"',
+        b"{}",
+        b'{"prompt_tokens": null, "completion_tokens": "3"}',
+        b'{"prompt_tokens": -5, "completion_tokens": 1e300}',
+        b'{"prompt_tokens": true, "completion_tokens": NaN}',
+    ],
+)
+async def test_a_usage_that_is_none_is_no_tokens_and_the_answer_counts(
+    endpoint: EmbeddingEndpoint, chat: ChatEndpoint, usage: bytes
+) -> None:
+    chat.body = SAYS % usage
+    got = await ask(endpoint, prices={"big": Price(1.0, 10.0)})
+    assert got.value.name == "blue"
+    assert (got.usage.input_tokens, got.usage.output_tokens, got.usage.cost_usd) == (0, 0, 0.0)
+
+
+async def test_no_number_of_tokens_is_too_large_for_an_event(endpoint: EmbeddingEndpoint, chat: ChatEndpoint) -> None:
+    chat.body = SAYS % b'{"prompt_tokens": 1%s, "completion_tokens": 3}' % (b"0" * 30)
+    got = await ask(endpoint, prices={"big": Price(1.0, 10.0)})
+    assert got.usage.input_tokens > 1_000_000
+    assert got.usage.output_tokens == 3
+
+
 async def test_an_endpoint_without_schemas_is_told_the_schema_in_words(
     endpoint: EmbeddingEndpoint, chat: ChatEndpoint
 ) -> None:

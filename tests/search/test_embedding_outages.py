@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import math
+import shutil
 import time
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -53,8 +55,17 @@ def _fails(endpoint: EmbeddingEndpoint) -> None:
     endpoint.fail_next = 1_000_000
 
 
+def _no_json(endpoint: EmbeddingEndpoint) -> None:
+    endpoint.body = b"<html>the gateway says hello</html>"
+
+
+def _no_numbers(endpoint: EmbeddingEndpoint) -> None:
+    endpoint.lost, endpoint.nowhere = " ", math.nan
+
+
 def _mend(endpoint: EmbeddingEndpoint) -> None:
     endpoint.dead, endpoint.delay, endpoint.retry_after, endpoint.half = False, 0.0, "", False
+    endpoint.body, endpoint.lost = None, ""
     endpoint.dimensions, endpoint.fail_next = 64, 0
 
 
@@ -139,7 +150,7 @@ def health(node: RunningNode) -> dict[str, Any]:
     return told
 
 
-@pytest.mark.parametrize("misbehave", [_dead, _slow, _too_many, _wrong_size, _fails])
+@pytest.mark.parametrize("misbehave", [_dead, _slow, _too_many, _wrong_size, _fails, _no_json, _no_numbers])
 def test_an_endpoint_that_misbehaves_delays_no_search_and_loses_no_item(
     misbehave: Misbehaviour, endpoint: EmbeddingEndpoint, tmp_path: Path
 ) -> None:
@@ -180,7 +191,7 @@ def test_an_endpoint_that_misbehaves_delays_no_search_and_loses_no_item(
         assert "meanwhile" in {each["id"] for each in found(node, "hot bread", "vector")["results"]}
         asked = Counter(text for text in endpoint.texts if text != PROBE)
         again = {text: times for text, times in asked.items() if times > 1}
-        if misbehave is not _wrong_size:  # there each answer was of no use
+        if misbehave not in (_wrong_size, _no_json, _no_numbers):  # there each answer was of no use
             assert not again, "each text is asked for once"
 
 
@@ -286,6 +297,61 @@ def test_an_endpoint_that_refuses_everything_costs_no_text_its_embedding(
         endpoint.refuse = ""
         until(lambda: {one["id"] for one in found(node, "kitchen", "vector")["results"]} == ids, "all of them")
         assert refused(ledger) == 0
+
+
+@pytest.mark.parametrize("nowhere", [math.nan, math.inf, 1e300, 0.0, None])
+def test_a_text_whose_vector_points_nowhere_keeps_no_other_from_its_embedding_and_is_not_kept_so(
+    nowhere: float | None, endpoint: EmbeddingEndpoint, tmp_path: Path
+) -> None:
+    endpoint.lost, endpoint.nowhere = "poison", nowhere
+    with running(tmp_path / "node", env=environment(endpoint)) as node, node.client() as ledger:
+        for number, word in enumerate(("bread", "poison", "oven", "cake")):
+            ledger.save("food", f"{word} is in the kitchen", ["tool"], scopes=["public"], id=f"item-{number}")
+        embedded = {"item-0", "item-2", "item-3"}
+        until(lambda: {one["id"] for one in found(node, "kitchen", "vector")["results"]} == embedded, "the others")
+        until(lambda: refused(ledger) == 1, "the status counts it")
+        assert result_of(ledger, "verify")["equal"]
+    endpoint.lost = ""  # the model is mended, and what it gave was kept nowhere
+    shutil.rmtree(tmp_path / "node" / "vectors")
+    with running(tmp_path / "node", env=environment(endpoint)) as node, node.client() as ledger:
+        caught_up(ledger)
+        assert {one["id"] for one in found(node, "kitchen", "vector")["results"]} == embedded | {"item-1"}
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"<html>hello</html>",
+        b"",
+        b"[]",
+        b"null",
+        b'{"error": "busy"}',
+        b'{"data": null}',
+        b'{"data": [null]}',
+        b'{"data": [{"index": 0}]}',
+        b'{"data": [{"embedding": [1.0]}]}',
+        b'{"data": [{"index": "0", "embedding": [1.0]}]}',
+        b'{"data": [{"index": 0, "embedding": "AACAPw=="}]}',
+        b'{"data": [{"index": 0, "embedding": ["a"]}]}',
+        b'{"data": [{"index": 0, "embedding": [[1.0]]}]}',
+        b'{"data": [{"index": 0, "embedding": [{}]}]}',
+        b'{"data": [{"index": 0, "embedding": []}]}',
+        b'{"data": [{"index": 0, "embedding": [NaN]}]}',
+        b'{"data": [{"index": 0, "embedding": [null]}]}',
+        b'{"data": [{"index": 0, "embedding": [1e400]}]}',
+        b'{"data": [{"index": 0, "embedding": [0]}]}',
+    ],
+)
+async def test_whatever_is_answered_that_holds_no_vectors_is_useless_and_says_whose_answer_it_was(
+    body: bytes, endpoint: EmbeddingEndpoint
+) -> None:
+    endpoint.body = body
+    paid = OpenAIEmbedder(base_url=endpoint.url, api_key="k", model="small", dimensions=1, retries=0)
+    with pytest.raises(EmbeddingFailed, match=f"small at {endpoint.url} gave ") as failed:
+        await paid.embed(["bread"])
+    await paid.close()
+    assert failed.value.useless
+    assert not failed.value.refused, "it gives none for any text"
 
 
 def test_vectors_of_a_wrong_size_are_paid_for_one_text_a_try(endpoint: EmbeddingEndpoint, tmp_path: Path) -> None:

@@ -193,18 +193,18 @@ async def test_a_failure_in_one_batch_loses_no_other(
     endpoint.refuse = "bad"
     kept = KeptEmbedder(embedder, store)
     with pytest.raises(EmbeddingFailed):
-        await kept.embed(["a", "b", "bad", "c", "d", "e"])
+        await kept.embed(["apple", "bread", "bad", "cake", "date", "egg"])
     endpoint.refuse = ""
     endpoint.texts.clear()
-    await kept.embed(["a", "b", "bad", "c", "d", "e"])
-    assert sorted(endpoint.texts) == ["bad", "c"]
+    await kept.embed(["apple", "bread", "bad", "cake", "date", "egg"])
+    assert sorted(endpoint.texts) == ["bad", "cake"]
 
 
 async def test_models_and_dimensions_are_kept_apart(store: EmbeddingStore) -> None:
     keys = [EmbeddingKey(m, d, "0" * 64) for m, d in (("a/b 1.5*", 2), ("a.b 1.5>", 2), ("a/b 1.5*", 3))]
-    await store.put_many({key: np.full(key.dimensions, n, np.float32) for n, key in enumerate(keys)})
+    await store.put_many({key: np.full(key.dimensions, n, np.float32) for n, key in enumerate(keys, 1)})
     kept = await store.get_many([*keys, EmbeddingKey("none", 2, "0" * 64)])
-    assert [float(kept[key][0]) for key in keys] == [0.0, 1.0, 2.0]
+    assert [float(kept[key][0]) for key in keys] == [1.0, 2.0, 3.0]
     assert len(kept) == 3
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from json import JSONDecodeError
 from typing import TYPE_CHECKING, Protocol
 from urllib.parse import urlsplit
 
@@ -13,6 +14,7 @@ from numpy.typing import NDArray
 from kledger.contract.addresses import LOOPBACK
 from kledger.contract.errors import InvalidPayload
 from ledger.runtime.breaker import stated_pause
+from projections.vectors.embedding.answered import NoVectors, Row, numbered, unit
 from projections.vectors.embedding.hashed import DIMENSIONS, MODEL, hashed_vector_of, hashed_vectors
 from projections.vectors.embedding.weights import HASHED_VECTOR_WEIGHT, SENTENCE_VECTOR_WEIGHT
 from projections.vectors.errors import EmbeddingFailed
@@ -27,6 +29,10 @@ PROBE = "Is the embedding endpoint back?"
 """The text of a probe, to check that the endpoint answers usefully."""
 MAX_CHARACTERS = 6_000
 """A longer text is cut before it is sent: endpoints refuse what exceeds their window (8,191 tokens is common)."""
+
+
+UNREADABLE = (JSONDecodeError, UnicodeDecodeError, RecursionError)
+"""What the client library raises where an answer with status 200 says that it is JSON, and is not."""
 
 
 def openai_client(url: str, key: str, *, retries: int, timeout: float | None = None) -> AsyncOpenAI:
@@ -148,16 +154,37 @@ class OpenAIEmbedder:
             if failure.refused and len(texts) == 1 and inputs != [PROBE]:
                 await self._takes_others()
             raise failure from error
-        part = {item.index: item.embedding for item in answer.data if 0 <= item.index < len(texts)}
-        if 0 < len(part) == len(answer.data) < len(texts) and all(len(row) == self.dimensions for row in part.values()):
+        except UNREADABLE as error:
+            raise self._useless("an answer that is not JSON") from error
+        try:
+            return await self._taken(numbered(answer), texts)
+        except NoVectors as error:
+            raise self._useless(str(error)) from error
+
+    async def _taken(self, given: Sequence[tuple[int, Row]], texts: Sequence[str]) -> Vectors:
+        """The vectors of an answer. Raises NoVectors, EmbeddingFailed."""
+        part = {index: row for index, row in given if 0 <= index < len(texts)}
+        if 0 < len(part) == len(given) < len(texts) and all(len(row) == self.dimensions for row in part.values()):
             return await self._completed(texts, part)
-        rows = [item.embedding for item in sorted(answer.data, key=lambda item: item.index)]
+        rows = [row for _, row in given]
         if len(rows) != len(texts) or any(len(row) != self.dimensions for row in rows):
-            given = self._given({len(row) for row in rows}, len(rows), len(texts))
-            failure = EmbeddingFailed(f"{self.model} at {self._base_url} gave {given}")
-            failure.useless = True
-            raise failure
-        return _unit(rows)
+            raise self._useless(self._given({len(row) for row in rows}, len(rows), len(texts)))
+        return await self._pointing(unit(rows), texts)
+
+    async def _pointing(self, vectors: Vectors, texts: Sequence[str]) -> Vectors:
+        """The vectors, unless one of them points nowhere: then its text is one that the model does not take."""
+        if vectors.any(axis=1).all():
+            return vectors
+        failure = self._useless("a vector of zeros, or of what are no numbers")
+        failure.refused = True
+        if len(texts) == 1 and list(texts) != [PROBE]:
+            await self._takes_others()
+        raise failure
+
+    def _useless(self, what: str) -> EmbeddingFailed:
+        failure = EmbeddingFailed(f"{self.model} at {self._base_url} gave {what}")
+        failure.useless = True
+        return failure
 
     def _given(self, sizes: set[int], rows: int, texts: int) -> str:
         """What an answer had that does not fit, and which setting makes it fit where one does."""
@@ -169,11 +196,11 @@ class OpenAIEmbedder:
         mend = f": set KLEDGER_EMBEDDING_DIMENSIONS={size}, the model's size" if size else ""
         return f"vectors of {size} numbers, and {self.dimensions} were expected{mend}"
 
-    async def _completed(self, texts: Sequence[str], part: Mapping[int, Sequence[float]]) -> Vectors:
+    async def _completed(self, texts: Sequence[str], part: Mapping[int, Row]) -> Vectors:
         """Accept an answer for a part of the texts: only the others are requested again."""
         missing = [place for place in range(len(texts)) if place not in part]
         vectors = np.empty((len(texts), self.dimensions), np.float32)
-        vectors[list(part)] = _unit(list(part.values()))
+        vectors[list(part)] = await self._pointing(unit(list(part.values())), [texts[place] for place in part])
         vectors[missing] = await self._ask([texts[place] for place in missing])
         return vectors
 
@@ -200,9 +227,3 @@ class OpenAIEmbedder:
     async def close(self) -> None:
         """Close the connections."""
         await self._client.close()
-
-
-def _unit(rows: Sequence[Sequence[float]]) -> Vectors:
-    vectors = np.asarray(rows, np.float32)
-    length = np.linalg.norm(vectors, axis=1, keepdims=True)
-    return np.asarray(vectors / np.where(length > 0, length, 1.0), np.float32)

@@ -20,6 +20,7 @@ from ledger.broker.access import EMBEDDING_SUBJECTS, EMBEDDINGS_STREAM, BrokerAc
 from ledger.broker.connection import BrokerConnection
 from ledger.broker.stream_setup import ensure
 from ledger.event import JsonObject
+from projections.vectors.embedding.answered import points_somewhere
 from projections.vectors.embedding.kept import EmbeddingKey, Vector
 
 log = structlog.get_logger(__name__)
@@ -92,9 +93,9 @@ class JetStreamEmbeddings:
         if not reply.data and headers.get("Status"):
             return None  # there is none
         vector = np.frombuffer(reply.data, "<f4").astype(np.float32) if len(reply.data) == 4 * key.dimensions else None
-        # Those stored by an earlier version have no digest; invalid numbers are still detected.
+        # Those stored by an earlier version have no digest, and were not looked at before they were kept.
         whole = headers.get(DIGEST, digest := digest_of(reply.data)) == digest
-        if vector is None or not whole or not np.isfinite(vector).all():
+        if vector is None or not whole or not points_somewhere(vector):
             log.error("a kept embedding is damaged and is asked for again", subject=subject_of(key))
             return None
         return vector
