@@ -1,7 +1,8 @@
 """Export of a tree: writes pages into temporary parts, then replaces each file atomically.
 
 A file of an earlier export stays complete until it is replaced. `manifest.json` is written last; it names every file
-and what the format does not hold. A directory with anything else in it is refused.
+and what the format does not hold. A directory with anything else in it is refused. The parts are there until the
+manifest is: those of an export that was killed name the files that it may have written, so that the next one goes on.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import os
 import shutil
 import tempfile
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
@@ -86,16 +87,18 @@ def _write_files(
     before: set[str],
     written: Written,
 ) -> Written:
-    for leftover in directory.glob(f"{_PARTS}*"):  # of an interrupted export
-        shutil.rmtree(leftover)
+    leftovers = [*directory.glob(f"{_PARTS}*")]  # of exports that were killed
+    for part in _parts_in(leftovers):
+        os.truncate(part, 0)  # only its name is needed until the manifest is there
     parts = Path(tempfile.mkdtemp(prefix=_PARTS, dir=directory))
+    new_files: list[str] = []
     try:
         for item in all_visible(ledger, written.position):
             if item["content"] == ERASED and _is_erased(ledger, item["id"], written.position):
                 written.left_out["erased"] += 1
                 continue
             place = place_of(item)
-            _append(parts / place, item)
+            _append(parts / place, entry_of(item))
             written.files[str(place)] += 1
             written.items += 1
             written.left_out["earlier_versions"] += item["version"] > 1
@@ -105,21 +108,30 @@ def _write_files(
             written.left_out["resource_bodies"] += len(item["resource_ids"])
             progress(written.items)
         for name in written.files:
+            new_files += [name] if name not in before else []
             entries = [orjson.loads(line) for line in (parts / name).read_bytes().splitlines()]
-            _put(directory, PurePosixPath(name), sorted(entries, key=lambda entry: str(entry["id"])))
+            _put(directory, parts, PurePosixPath(name), sorted(entries, key=lambda entry: str(entry["id"])))
         if user is not None:
             from projections.views.profiles.content import CONTENTS, default_content
 
             memories = ledger.profiles.both()
             by_type = {"user": memories["user_memory"], "work": memories["work_memory"]}
             if any(by_type[name] not in (None, default_content(name)) for name in CONTENTS):
-                _put(directory, memories_place(user), memories)
-                written.files[str(memories_place(user))] = 1
-    finally:
-        shutil.rmtree(parts)
-    for name in before - set(written.files):
-        _remove(directory, PurePosixPath(name))
-    _put(directory, PurePosixPath(MANIFEST), _manifest(written))
+                place = memories_place(user)
+                _append(parts / place, memories)
+                new_files += [str(place)] if str(place) not in before else []
+                written.files[str(place)] = 1
+                _put(directory, parts, place, memories)
+        for name in before - set(written.files):
+            _remove(directory, PurePosixPath(name))
+        _put(directory, parts, PurePosixPath(MANIFEST), _manifest(written))
+    except BaseException:
+        for name in new_files:  # no manifest names them
+            _remove(directory, PurePosixPath(name))
+        shutil.rmtree(parts, ignore_errors=True)
+        raise
+    for done in (*leftovers, parts):
+        shutil.rmtree(done)
     return written
 
 
@@ -158,12 +170,20 @@ def _checked(directory: Path) -> set[str]:
         raise IllegalTree(error.message) from error
     if not directory.exists():
         return set()
-    existing = [path for path in directory.iterdir() if not path.name.startswith(_PARTS)]
-    if existing and not (directory / MANIFEST).is_file():
+    leftovers = [*directory.glob(f"{_PARTS}*")]
+    begun = {part.relative_to(leftover).as_posix() for leftover in leftovers for part in _parts_in([leftover])}
+    if (directory / MANIFEST).is_file():
+        return begun.union(files_of(directory))
+    there = {path.relative_to(directory).as_posix() for path in directory.rglob("*") if not path.is_dir()}
+    if any(not name.startswith(_PARTS) and name not in begun for name in there):
         raise IllegalTree(
             f"{directory} has files in it and is no export of before: give an empty directory, or a new one"
         )
-    return set(files_of(directory)) if existing else set()
+    return begun
+
+
+def _parts_in(leftovers: Iterable[Path]) -> Iterator[Path]:
+    return (part for leftover in leftovers for part in leftover.rglob("*") if part.is_file() and not part.is_symlink())
 
 
 def files_of(directory: Path) -> list[str]:
@@ -177,28 +197,24 @@ def files_of(directory: Path) -> list[str]:
     raise IllegalTree(f"{directory / MANIFEST} is not the manifest of a tree of knowledge: give another directory")
 
 
-def _append(part: Path, item: Any) -> None:
+def _append(part: Path, document: Any) -> None:
     part.parent.mkdir(parents=True, exist_ok=True)
     with part.open("ab") as file:
-        file.write(orjson.dumps(entry_of(item)) + b"\n")
+        file.write(orjson.dumps(document) + b"\n")
 
 
-def _put(directory: Path, place: PurePosixPath, document: Any) -> None:
+def _put(directory: Path, parts: Path, place: PurePosixPath, document: Any) -> None:
     """Write a document to its file atomically."""
     target = _inside(directory, place)
     target.parent.mkdir(parents=True, exist_ok=True, mode=_PRIVATE_DIRECTORY)
     _inside(directory, place)
-    descriptor, temporary = tempfile.mkstemp(prefix=f".{target.name[:50]}-", dir=target.parent)
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(orjson.dumps(document, option=orjson.OPT_INDENT_2) + b"\n")
-            file.flush()
-            os.fsync(file.fileno())
-        Path(temporary).chmod(_PRIVATE_FILE)
-        Path(temporary).replace(target)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
+    descriptor, temporary = tempfile.mkstemp(prefix=".whole-", dir=parts)
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(orjson.dumps(document, option=orjson.OPT_INDENT_2) + b"\n")
+        file.flush()
+        os.fsync(file.fileno())
+    Path(temporary).chmod(_PRIVATE_FILE)
+    Path(temporary).replace(target)
 
 
 def _remove(directory: Path, place: PurePosixPath) -> None:
