@@ -47,6 +47,7 @@ class BrokerConnection:
         self._usable = asyncio.Event()
         self._opening = asyncio.Lock()
         self._closed = False
+        self._hindrance: str | None = None  # what keeps a lost connection from coming back, where the broker shows it
         self._lost_callbacks: set[Callable[[], None]] = set()
 
     @classmethod
@@ -100,8 +101,9 @@ class BrokerConnection:
                     # The client knows of a loss a little before its callback runs: let it run.
                     await asyncio.sleep(_RECONNECT_WAIT / 10)
             except TimeoutError:
+                why = self._hindrance or "is it running?"
                 raise BrokerUnavailable(
-                    f"no connection to the broker at {self.address} for {timeout:.1f} s: is it running?"
+                    f"no connection to the broker at {self.address} for {timeout:.1f} s: {why}"
                 ) from None
 
     async def ask(
@@ -242,7 +244,7 @@ class BrokerConnection:
         prefix = client.new_inbox() + "."
         answers = await client.subscribe(f"{prefix}*", cb=self._on_answer)
         client.hand_over_answers(answers, self._on_plain_answer)
-        self._client, self._prefix = client, prefix
+        self._client, self._prefix, self._hindrance = client, prefix, None
         self._usable.set()
         _outage(self.address).over(id(self), address=self.address)
 
@@ -295,6 +297,8 @@ class BrokerConnection:
         text = str(error)
         if "permissions violation" not in text:
             log.debug("broker_connection_error", role=self._role, error=repr(error))
+            if not self._client.is_connected:
+                self._hindrance = self._insecure(error)
             return
         fault = BrokerMisconfigured(f"the broker user of role {self._role!r} may not do this: {text[:300]}")
         log.error("broker_refused", role=self._role, error=text[:300])
@@ -312,6 +316,7 @@ class BrokerConnection:
             _outage(self.address).met(who=id(self), address=self.address)
 
     async def _on_reconnected(self) -> None:
+        self._hindrance = None
         self._usable.set()
         _outage(self.address).over(id(self), address=self.address)
 

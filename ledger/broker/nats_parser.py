@@ -239,6 +239,8 @@ class QuickClient(Client):
         """Refuse a server that does not speak TLS as its address asks: the library would send it the password."""
         server = self._current_server
         if initial_connection and server is not None and server.uri.scheme == "tls" and not info.get("tls_required"):
+            if self._transport is not None:  # as it reconnects the library would leave it open
+                self._transport.close()  # type: ignore[no-untyped-call]  # nats-py's
             raise NoTls(f"nats: {server.uri.hostname} requires no TLS")
         await super()._process_info(info, initial_connection)
 

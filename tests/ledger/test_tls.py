@@ -16,7 +16,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-from kledger.contract.errors import BrokerMisconfigured, LedgerError
+from kledger.contract.errors import BrokerMisconfigured, BrokerUnavailable, LedgerError
 from ledger.broker.access import BrokerAccess
 from ledger.broker.connection import BrokerConnection
 from ledger.broker.server_config import find_binary
@@ -49,14 +49,12 @@ def certificate(directory: Path, address: str) -> Path:
 
 
 @asynccontextmanager
-async def broker_with(cert: Path) -> AsyncIterator[str]:
+async def broker_with(cert: Path, listen: str = "127.0.0.1:-1", *, tls: bool = True) -> AsyncIterator[str]:
     """A nats-server that asks for TLS, with this certificate; its HOST:PORT."""
     ports = cert.parent
-    settings = {
-        "listen": "127.0.0.1:-1",
-        "ports_file_dir": str(ports),
-        "tls": {"cert_file": str(cert), "key_file": str(cert.parent / "key.pem")},
-    }
+    settings: dict[str, object] = {"listen": listen, "ports_file_dir": str(ports)}
+    if tls:
+        settings["tls"] = {"cert_file": str(cert), "key_file": str(cert.parent / "key.pem")}
     (ports / "nats.conf").write_bytes(orjson.dumps(settings))
     server = await asyncio.create_subprocess_exec(
         find_binary(), "-c", str(ports / "nats.conf"), stderr=asyncio.subprocess.DEVNULL
@@ -69,6 +67,8 @@ async def broker_with(cert: Path) -> AsyncIterator[str]:
     finally:
         server.terminate()
         await server.wait()
+        for file in ports.glob("*.ports"):
+            file.unlink(missing_ok=True)
 
 
 async def opened(url: str) -> BrokerConnection:
@@ -92,6 +92,33 @@ async def test_a_broker_with_the_certificate_of_another_host_is_refused(
     async with broker_with(cert) as place:
         with pytest.raises(BrokerMisconfigured, match="is not trusted here: IP address mismatch"):
             await opened(f"tls://{place}")
+
+
+@pytest.mark.parametrize(
+    ("tls", "why"),
+    [(True, "is not trusted here: self-signed certificate"), (False, "speaks no TLS, which tls:// asks for")],
+)
+async def test_a_broker_that_comes_back_with_what_is_not_trusted_is_told_as_that_until_it_is_trusted_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tls: bool, why: str
+) -> None:
+    cert, other = certificate(tmp_path / "tls", "127.0.0.1"), certificate(tmp_path / "other", "127.0.0.1")
+    monkeypatch.setenv("SSL_CERT_FILE", str(cert))
+    async with broker_with(cert) as place:
+        connection = await opened(f"tls://{place}")
+    await comes_true(lambda: not connection.is_connected)
+    async with broker_with(other, place, tls=tls):
+        said = ""
+        async with asyncio.timeout(PATIENCE):
+            while why not in said:
+                with pytest.raises(BrokerUnavailable) as lost:
+                    await connection.until_connected(0.1)
+                said = lost.value.message
+    async with broker_with(cert, place):
+        await connection.until_connected(PATIENCE)
+    await comes_true(lambda: not connection.is_connected)
+    with pytest.raises(BrokerUnavailable, match="is it running"):
+        await connection.until_connected(0.1)
+    await connection.close()
 
 
 @pytest.mark.parametrize("scheme", ["nats", "tls"])
