@@ -169,6 +169,13 @@ async def _open(
                 "there"
             )
         return last
+    if last and (restored := (config.get("metadata") or {}).get(RESTORED_TO)):
+        raise RestoreRefused(
+            f"a restore into the stream {stream} has come to its end before, at position {restored}: start the node on "
+            "it, which makes what is missing beside the log. Choose a new data directory or another broker to bring a "
+            "backup back once more, or mend the events of this stream with kledger repair",
+            position=last,
+        )
     if last:
         raise RestoreRefused(
             f"the stream {stream} is not empty, it has {int(state['messages']):,} events up to position {last}: a "

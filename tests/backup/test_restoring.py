@@ -243,6 +243,18 @@ async def test_a_killed_restore_is_used_by_nobody_and_goes_on_when_it_is_run_aga
     assert await told_by(target) == log
 
 
+async def test_a_restore_that_is_run_again_though_it_came_to_its_end_says_so_and_changes_nothing(
+    target: BrokerAccess, tmp_path: Path
+) -> None:
+    """As where it was killed behind its last event, so that nobody was told that all of it is there."""
+    log = history(40)
+    await backed_up(log, tmp_path / "b", segment_events=20)
+    await restore(target, tmp_path / "b")
+    with pytest.raises(RestoreRefused, match="has come to its end before, at position 40: start the node"):
+        await restore(target, tmp_path / "b")
+    assert await told_by(target) == log
+
+
 async def test_a_restore_killed_as_it_compares_is_compared_again(target: BrokerAccess, tmp_path: Path) -> None:
     log = history(40)
     await backed_up(log, tmp_path / "b", segment_events=20)
