@@ -71,10 +71,14 @@ class Backlog:
 
     async def run(self) -> None:
         """Embed until cancelled."""
+        counted = False
         while True:
             self.more.clear()
             try:
                 client = self._client()
+                if client is not None and not counted:  # what an earlier life left; a call may hang for minutes
+                    await self._look()
+                    counted = True
                 worked = client is not None and self._may_write() and await self.step(client)
                 self._failed, self._pause = None, 0.0
             except (LedgerError, RuntimeError, duckdb.Error) as error:

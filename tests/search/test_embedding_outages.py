@@ -121,6 +121,23 @@ class Texts:
         return [(f"k-{position - 1}", 1, "task", "content") for position in positions]
 
 
+async def test_what_an_earlier_life_left_to_embed_is_told_before_the_endpoint_has_answered() -> None:
+    """An endpoint that hangs is waited for for minutes: until then the status would say that nothing awaits."""
+    process = Unembedded(8)
+    asked = asyncio.Event()
+
+    async def hangs(_texts: list[backlog.Text]) -> None:
+        asked.set()
+        await asyncio.Event().wait()
+
+    process.embed = hangs  # type: ignore[method-assign, assignment]
+    loop = backlog.Backlog(Texts(), "acme", lambda: process, lambda: True)  # type: ignore[arg-type, return-value]
+    task = asyncio.create_task(loop.run())
+    await asyncio.wait_for(asked.wait(), PATIENCE)
+    assert loop.state.awaiting == 8
+    task.cancel()
+
+
 @pytest.fixture
 def endpoint() -> Iterator[EmbeddingEndpoint]:
     with embedding_endpoint() as started:
