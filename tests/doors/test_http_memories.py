@@ -161,3 +161,16 @@ async def test_a_memory_that_a_foreign_writer_shaped_otherwise_is_told_as_it_is(
     fact = ProfileCreated(owner="user:alice", memory_type="user", content={"mood": "fine"})
     await door.desk.ledger.append(NewEvent(fact, "user:alice/user", "user:alice"))
     assert await read(door, "/user") == {"mood": "fine"}
+
+
+@pytest.mark.parametrize("method", ["PUT", "PATCH"])
+async def test_a_field_that_a_memory_does_not_have_is_told_with_those_that_there_are(door: Door, method: str) -> None:
+    answer = await door.request(method, M + "/work", json={"content": {"tools": ["git"], "rules": []}}, headers=ALICE)
+    told = answer.json()["error"]["message"]
+    assert answer.status_code == 422
+    assert told.count("there are occupation, expertise, preferred_tools, ") == 1, told
+
+
+async def test_a_patch_of_a_part_is_told_which_fields_that_part_has(door: Door) -> None:
+    answer = await door.request("PATCH", M + "/work", json={"content": {"work_habits": {"hours": []}}}, headers=ALICE)
+    assert "there are work_habits.available_hours, " in answer.json()["error"]["message"]

@@ -6,6 +6,7 @@ the two creations, so that version 1 of a memory is its default content, whoever
 
 from __future__ import annotations
 
+import itertools
 import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -33,7 +34,7 @@ from producers.operations.profiles.reading import MEMORY_TYPES, Memories, Memory
 from producers.operations.publish import event_id, mismatch, publish
 from producers.requests.reading import in_details, refusal, some_of
 from projections.views.profiles import ask
-from projections.views.profiles.content import default_content, filled, unknown_names, validated
+from projections.views.profiles.content import CONTENTS, default_content, filled, unknown_names, validated
 from projections.views.profiles.merge_patch import merge_patch
 from projections.views.profiles.stamping import says_the_same, stamped
 
@@ -101,8 +102,9 @@ async def patch(
     """
     owner = owner_of(caller)
     if unknown := unknown_names(memory_type, changes):
+        known = ", ".join(dict.fromkeys(itertools.chain(*unknown.values())))
         raise InvalidPayload(
-            f"the {memory_type} memory has no {some_of(unknown)}: correct the spelling or leave it out",
+            f"the {memory_type} memory has no {some_of(list(unknown))}: there are {known}",
             **in_details(
                 [{"field": f"content.{name}", "reason": "is not a field here"} for name in unknown], len(unknown)
             ),
@@ -241,5 +243,7 @@ def _checked(memory_type: ProfileType, content: JsonObject) -> JsonObject:
         return validated(memory_type, content)
     except ValidationError as error:
         raise refusal(
-            error.errors(include_url=False, include_input=False), f"the content of the {memory_type} memory"
+            error.errors(include_url=False, include_input=False),
+            f"the content of the {memory_type} memory",
+            list(CONTENTS[memory_type].model_fields),
         ) from error

@@ -186,17 +186,18 @@ def filled(memory_type: ProfileType, content: JsonObject) -> JsonObject:
         return content
 
 
-def unknown_names(memory_type: ProfileType, patch: JsonObject) -> list[str]:
-    """Fields that a patch names and the memory does not have: a null for a typo would pass unseen."""
+def unknown_names(memory_type: ProfileType, patch: JsonObject) -> dict[str, list[str]]:
+    """Fields that a patch names and the memory does not have, each with those that there are in its place: a null for
+    a typo would pass unseen."""
     return _unknown(CONTENTS[memory_type], patch, "")
 
 
-def _unknown(model: type[BaseModel], patch: JsonObject, place: str) -> list[str]:
-    found = []
+def _unknown(model: type[BaseModel], patch: JsonObject, place: str) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
     for name, value in patch.items():
         info = model.model_fields.get(name)
         if info is None:
-            found.append(place + name)
+            found[place + name] = [place + field for field in model.model_fields]
         elif isinstance(value, dict) and isinstance(info.annotation, type):
-            found += _unknown(info.annotation, value, f"{place}{name}.")
+            found |= _unknown(info.annotation, value, f"{place}{name}.")
     return found
