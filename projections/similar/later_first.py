@@ -15,6 +15,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from ledger.event import JsonObject
+from projections.english import BASES, stem
 from projections.vectors.tokens import CJK, STOP_CHARACTERS, STOP_WORDS, normalise
 from projections.views.knowledge.layers import PROFILE_TYPE, layer_of
 
@@ -34,10 +35,26 @@ LESS_SURE = 0.2
 _READ = 300
 """Characters of a statement that are compared; a longer one says more than one thing."""
 _WORD = re.compile(rf"[{CJK}]|[^\W_{CJK}]+")
+_DAY = (
+    r"(?:\d|the|this|last|next|today|tomorrow|yesterday|monday|tuesday|wednesday|thursday|friday|saturday|sunday|january"
+    r"|february|march|april|may|june|july|august|september|october|november|december)"
+)
+_ENDS = r"(?=[，。；、！？,.;!?\s]|$)"
 CHANGE = re.compile(
-    r"\b(?:now|no longer|any ?more|not any longer|moved|changed|switched|replaced|renamed|instead|since then"
-    r"|from now on|these days|postponed|brought forward|has left|used to|updated)\b"
+    r"\b(?:now|no longer|no more|any ?more|any longer|moved|changed|switched|replaced|renamed|instead|since then"
+    r"|from now on|these days|postponed|brought forward|has left|used to|updated"
+    # what somebody does no more, and what holds no more
+    r"|stopped(?= \w+ing\b)|quit|gave up|given up|cancell?ed|called off|retired|resigned"
+    # what is more or less than it was, or another one
+    r"|upgraded|downgraded|raised|lowered|increased|decreased|reduced|extended|shortened|rescheduled|delayed|reset"
+    r"|migrated|grew|grown|shrank|became|(?:went|gone) (?:up|down)|(?:rose|risen|fell|fallen|dropped) (?:to|from|by)"
+    # since when it holds
+    rf"|(?:since|starting|effective|as of) (?:on |from )?{_DAY}\b|from (?:on )?{_DAY}\b[^.,;]{{0,12}} on)\b"
     r"|现在|改|不再|换|搬|推迟|提前|离开|如今|取消|更新|调整|以后"
+    rf"|(?<!差)不[^，。；、！？,.;!?\s了]{{1,8}}了{_ENDS}|没有[^，。；、！？,.;!?\s了]{{1,8}}了{_ENDS}"
+    r"|停用|停止|暂停|停掉|戒(?!指)|离职|辞职|退休|卸任|调走"
+    r"|(?:涨|降|升|减|增|延|缩|扩|移|迁|调|转)[^，。；、！？,.;!?\s]{0,3}[到为至成]|变成|变为|成了|重置|涨价|降价|升级|延期|延长|缩短"
+    r"|从(?:今|明|昨|下|本)[天日年后晚起周月季学个]|从[^，。；、！？,.;!?\s]{1,8}起"
 )
 
 
@@ -87,7 +104,7 @@ def _renews(later: JsonObject, earlier: JsonObject, upheld: Mapping[str, str]) -
     if later["eval"]["confidence"] <= earlier["eval"]["confidence"] - LESS_SURE:
         return False
     mine, others = _said(later["content"]), _said(earlier["content"])
-    if others.about not in mine.plain:
+    if not others.about or others.about not in (mine.words if others.about in others.words else mine.plain):
         return False
     lengths, both = sorted((len(mine.words), len(others.words))), len(mine.words & others.words)
     if both < ALIKE * lengths[0]:
@@ -100,8 +117,8 @@ def _renews(later: JsonObject, earlier: JsonObject, upheld: Mapping[str, str]) -
 
 
 class Said(NamedTuple):
-    """A statement: its words, in Chinese its characters, and the first of them, or the first two characters, which is
-    what or whom it is about."""
+    """A statement: the stems of its words, in Chinese its characters, and the first of them, or the first two
+    characters, which is what or whom it is about."""
 
     plain: str
     words: frozenset[str]
@@ -111,6 +128,7 @@ class Said(NamedTuple):
 @lru_cache(maxsize=4_096)
 def _said(content: str) -> Said:
     plain = normalise(content)
-    words = [word for word in _WORD.findall(plain) if word not in STOP_WORDS and word not in STOP_CHARACTERS]
+    said = (word for word in _WORD.findall(plain) if word not in STOP_WORDS and word not in STOP_CHARACTERS)
+    words = [stem(BASES.get(word, word)) for word in said]
     chinese = [word for word in words[:2] if len(word) == 1 and not word.isascii()]
     return Said(plain, frozenset(words), "".join(chinese if len(chinese) == 2 else words[:1]))

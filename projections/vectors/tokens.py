@@ -143,12 +143,14 @@ class _Terms(NamedTuple):
 class _Word(NamedTuple):
     """The hashed terms of one run of letters and digits.
 
-    `whole` is what else it is as one word, or in parts: a term of a document, and evidence beside them in a query.
+    `whole` is what else it is as one word, or in parts: a term of a document, and evidence beside them in a query. The
+    fragments are of the base of an irregular form, and those of the form `as_written` are a document's too.
     """
 
     stems: tuple[int, ...]
     fragments: tuple[int, ...]
     whole: tuple[int, ...] = ()
+    as_written: tuple[int, ...] = ()
 
 
 def normalise(text: str) -> str:
@@ -278,6 +280,8 @@ def _terms(text: str, *, of_stop_words: bool = True, of_document: bool = False) 
         word = _word(run)
         if word.stems or of_stop_words:
             fragments += word.fragments
+        if of_document:
+            fragments += word.as_written
         for stem in word.stems:  # a stop word is no term, and the stems around it still form a pair
             stems.append(stem)
             if before is not None:
@@ -309,9 +313,9 @@ def _parts(word: str) -> _Word:
 
 
 def _of_plain(word: str) -> _Word:
-    framed = f"^{word}$"
-    starts = range(max(1, len(framed) - _FRAGMENT + 1))
-    fragments = tuple(_hash(f"f{framed[i : i + _FRAGMENT]}") for i in starts)
+    fragments = _fragments(word)
+    if base := BASES.get(word):
+        return _Word((_stem(word),), _fragments(base), as_written=fragments)
     if measure := _MEASURE.fullmatch(word):
         number, unit = measure.groups()
         return _Word((_stem(number),) if unit in _ORDINALS else (_stem(number), _stem(unit)), fragments)
@@ -323,6 +327,12 @@ def _of_plain(word: str) -> _Word:
     if word.isdecimal():  # 09:15 is 9:15
         return _Word((_stem(word.lstrip("0") or "0"),), fragments)
     return _Word(() if word in STOP_WORDS else (_stem(word),), fragments)
+
+
+def _fragments(word: str) -> tuple[int, ...]:
+    framed = f"^{word}$"
+    starts = range(max(1, len(framed) - _FRAGMENT + 1))
+    return tuple(_hash(f"f{framed[i : i + _FRAGMENT]}") for i in starts)
 
 
 def _stem(word: str) -> int:

@@ -18,7 +18,67 @@ RENEWED = [
     ("李雷在远景上班，是护士。", "李雷离开了远景，现在在康桥上班。", 0.8),
     ("部署端口是8080。", "部署端口是9090。", 1.0),
 ]
+CHANGED = [
+    # in the words of a change: each answers less well than what it changes
+    ("The standup is at 9 in room Blue.", "From Monday on the standup is at 10 in room Blue.", 0.8),
+    ("We rent the office in Main Street.", "We gave up the office in Main Street and rent one in Park Lane.", 0.8),
+    ("Tom leads the data team.", "Tom quit leading the data team, Ana leads it.", 0.8),
+    ("The gym membership costs 40 euros a month.", "The gym membership went up to 48 euros a month.", 0.8),
+    ("The server has 16 GB of memory.", "The server was upgraded to 32 GB of memory.", 0.8),
+    ("Mia's flight is on Friday.", "Mia's flight was rescheduled to Saturday.", 0.8),
+    ("The meeting with Lin is at three.", "The meeting with Lin was cancelled.", 0.8),
+    ("The limit is 500 requests.", "The limit was raised to 800 requests.", 0.8),
+    ("The price of the plan is 20 euros.", "The price of the plan was lowered to 15 euros.", 0.8),
+    ("The shop closes at 8 in the evening.", "The shop closes at 9 in the evening, starting next week.", 0.8),
+    ("The deadline of the report is the 3rd.", "The deadline of the report was extended to the 10th.", 0.8),
+    ("Our contact at Acme is Joe.", "Our contact at Acme is Kim, Joe has quit.", 0.8),
+    ("Sam is a vegetarian.", "Sam is not a vegetarian any longer.", 0.8),
+    ("The wifi password is blue-42.", "The wifi password was reset to green-77.", 0.8),
+    ("The team has 8 people.", "The team grew to 11 people.", 0.8),
+    ("We ship with DHL.", "We ship with UPS since March.", 0.8),
+    ("I smoke ten cigarettes a day.", "I stopped smoking cigarettes.", 0.8),
+    ("I take the bus to work.", "I stopped taking the bus, I cycle to work.", 0.8),
+    ("The rent is 900 euros.", "The rent increased to 950 euros in May.", 0.8),
+    ("The build takes 12 minutes.", "The build was shortened to 7 minutes.", 0.8),
+    ("Lea lives with her parents.", "Lea no more lives with her parents.", 0.8),
+    ("Lea pays with a card.", "Since last week Lea pays with her phone.", 0.8),
+    ("月租是三千元。", "月租涨到三千五百元了。", 0.8),
+    ("预算是五万元。", "预算降到四万元了。", 0.8),
+    ("服务器内存是16G。", "服务器内存升级到32G了。", 0.8),
+    ("客服用微信联系客户。", "客服停用微信了，用飞书联系客户。", 0.8),
+    ("小赵负责签收快递。", "小赵离职了，小孙负责签收快递。", 0.8),
+    ("门禁密码是1234。", "门禁密码重置为5678。", 0.8),
+    ("截止日期是3号。", "截止日期延长到10号。", 0.8),
+    ("老王每天抽烟。", "老王戒烟了。", 0.8),
+    ("健身卡每月200元。", "健身卡涨价了，每月250元。", 0.8),
+    ("团队有8个人。", "团队增加到11个人。", 0.8),
+    ("构建用的是Jenkins。", "构建迁移到Actions了。", 0.8),
+    ("王医生是我的牙医。", "王医生退休了，何医生是我的牙医。", 0.8),
+    ("例会是周一。", "例会从下周起是周二。", 0.8),
+    ("小李是组长。", "小李升任经理，不当组长了。", 0.8),
+    ("会员价是99元。", "会员价变成129元了。", 0.8),
+    ("孩子读三年级。", "孩子升到四年级了。", 0.8),
+]
 OTHER = [
+    ("It is what it is.", "The deploy port is 9090 now.", 1.0),
+    ("The port is 8080.", "The report is due on Monday now.", 1.0),
+    ("The server has 16 GB of memory.", "The server was upgraded to Debian 13 in May.", 0.8),
+    ("The team has 8 people.", "The team quit the tournament.", 0.8),
+    ("I take the bus to work.", "I stopped at the bakery on the way.", 0.8),
+    ("The limit is 500 requests.", "The limit of the parking deck was raised.", 0.8),
+    ("Mia's flight is on Friday.", "Mia's hotel was cancelled.", 0.8),
+    ("Tom leads the data team.", "Tom has quit sugar.", 0.8),
+    ("The rent is 900 euros.", "The rent is due on the first since May.", 0.8),
+    ("Lea pays with a card.", "Lea increased her savings.", 0.8),
+    ("The shop closes at 8 in the evening.", "The shop sells bread.", 0.8),
+    ("Our contact at Acme is Joe.", "Our contract with Acme was extended.", 0.8),
+    ("月租是三千元。", "月租每月一号交。", 0.8),
+    ("服务器内存是16G。", "服务器放在三楼机房。", 0.8),
+    ("健身卡每月200元。", "健身房延长营业时间了。", 0.8),
+    ("团队有8个人。", "团队增加了预算。", 0.8),
+    ("孩子读三年级。", "孩子升旗时发言。", 0.8),
+    ("预算是五万元。", "预算下降到审批环节。", 0.8),
+    ("小赵负责签收快递。", "小赵买的快递停在门口。", 0.8),
     ("Leo likes football.", "Nina likes football and chess.", 1.0),
     ("李雷喜欢喝红茶。", "小雨喜欢喝红茶和咖啡。", 1.0),
     ("The deploy port is 8080.", "The deploy key is kept in the vault of the team.", 0.6),
@@ -37,7 +97,7 @@ def fact(name: str, content: str, second: int, match: float = 1.0, **stated: Any
     return {**told, "created_at": at, "updated_at": at, "eval": confidence, **stated}
 
 
-@pytest.mark.parametrize(("earlier", "later", "match"), RENEWED)
+@pytest.mark.parametrize(("earlier", "later", "match"), [*RENEWED, *CHANGED])
 def test_a_later_statement_stands_before_the_earlier_one_which_names_it(earlier: str, later: str, match: float) -> None:
     between = fact("between", "The garden has roses.", 0)
     first, second, third = later_first([fact("old", earlier, 1), between, fact("new", later, 2, match)])

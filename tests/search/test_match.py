@@ -6,6 +6,7 @@ import pytest
 
 from bench.background import merged
 from kledger.contract.recall import FLOOR_OF_ONE, MOST_FLOOR, floor_of
+from projections.english import BASES
 from projections.search.match import UNRELATED, Passages, covered, joined, passages, weighed
 from projections.search.ranking import LENT, Candidate, fuse, lend
 
@@ -43,6 +44,19 @@ def test_an_item_that_answers_matches_more_than_the_floor(query: str, item: Pass
 )
 def test_words_that_ask_and_point_cover_nothing(query: str, content: str) -> None:
     assert covered(weighed(query), passages("", content)) == 0.0
+
+
+def test_a_word_is_covered_in_full_by_whatever_form_of_it_that_is_irregular_or_spelled_otherwise() -> None:
+    asked, written = ([weighed(f"the {word}") for word in words] for words in (BASES.values(), BASES))
+    for form, base, of_base, of_form in zip(BASES, BASES.values(), asked, written, strict=True):
+        assert covered(of_base, passages("", f"Somebody {form} it.")) == pytest.approx(1.0), (base, form)
+        assert covered(of_form, passages("", f"Somebody {base} it.")) == pytest.approx(1.0), (form, base)
+        assert covered(of_form, passages("", f"Somebody {form} it.")) == pytest.approx(1.0), form
+
+
+@pytest.mark.parametrize(("typo", "form"), [("understod", "understood"), ("forgoten", "forgotten")])
+def test_a_typo_is_found_by_the_fragments_of_the_form_that_was_written(typo: str, form: str) -> None:
+    assert covered(weighed(typo), passages("", f"Somebody {form} it.")) > MOST_FLOOR
 
 
 @pytest.mark.parametrize("query", ["how to bake sourdough bread", "when should I prune old roses", "月季什么时候修剪"])
