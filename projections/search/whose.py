@@ -15,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from projections.similar.first_person import FIRST_PERSON, speaks_of_itself
 from projections.vectors.tokens import fragments_by_word, normalise, query_terms, word_terms
 
 ANOTHERS = 0.05
@@ -57,12 +58,11 @@ _MAY_NAME = re.compile(f"[小老阿媽爺孫姪兒{''.join(sorted({name[0] for n
 _SENTENCE = re.compile(r"[。.!?;\n，,]\s*")
 _MARKS = re.compile("['\u2019\u02bc]")
 _ANYBODY = ("he", "she", "him", "his", "her", "user", "用户", "他", "她")
-_FIRST_PERSON = re.compile(r"\b(?:I|[Mm]e|[Mm]y|[Mm]ine|[Ww]e|[Uu]s|[Oo]urs?)\b|[我俺咱]")
 _ITSELF = 0
 """Among the terms of a passage: it says *I* or 我, and so may be what the named one said. No term is 0."""
 PATTERNS = (
     *(_OWNER.pattern, _CHINESE_OWNER.pattern, _NO_NAMES, " ".join(_KIN), " ".join(_ANYBODY)),
-    _FIRST_PERSON.pattern,
+    FIRST_PERSON.pattern,
 )
 
 
@@ -104,7 +104,7 @@ def share_of(named: Sequence[Named], passages: Sequence[NDArray[np.uint32]]) -> 
 
 def marked(text: str, terms: NDArray[np.uint32]) -> NDArray[np.uint32]:
     """The terms of a passage, in order, with _ITSELF where it speaks in the first person."""
-    return terms if _FIRST_PERSON.search(text) is None else np.concatenate((np.array([_ITSELF], np.uint32), terms))
+    return np.concatenate((np.array([_ITSELF], np.uint32), terms)) if speaks_of_itself(text) else terms
 
 
 def _english(name: str) -> Named:

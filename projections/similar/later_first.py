@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 from ledger.event import JsonObject
 from projections.english import BASES, stem
+from projections.similar.first_person import speaks_of_itself
 from projections.vectors.tokens import CJK, STOP_CHARACTERS, STOP_WORDS, normalise
 from projections.views.knowledge.layers import PROFILE_TYPE, layer_of
 
@@ -106,6 +107,8 @@ def _renews(later: JsonObject, earlier: JsonObject, upheld: Mapping[str, str]) -
     mine, others = _said(later["content"]), _said(earlier["content"])
     if not others.about or others.about not in (mine.words if others.about in others.words else mine.plain):
         return False
+    if others.of_itself and not mine.of_itself and mine.names_before(others.about):
+        return False
     lengths, both = sorted((len(mine.words), len(others.words))), len(mine.words & others.words)
     if both < ALIKE * lengths[0]:
         return False
@@ -123,12 +126,26 @@ class Said(NamedTuple):
     plain: str
     words: frozenset[str]
     about: str
+    of_itself: bool
+    """Whether it says *I* or 我, which is no word of these."""
+
+    def names_before(self, about: str) -> bool:
+        """Whether it names something before what another statement is about, words of a change aside: of somebody who
+        said *I* it is then not said."""
+        at = next((word.start() for word in _WORD.finditer(self.plain) if _stem(word[0]) == about), None)
+        before = self.plain.partition(about)[0] if at is None else self.plain[:at]
+        return bool(_said(CHANGE.sub(" ", before)).words)
 
 
 @lru_cache(maxsize=4_096)
 def _said(content: str) -> Said:
     plain = normalise(content)
     said = (word for word in _WORD.findall(plain) if word not in STOP_WORDS and word not in STOP_CHARACTERS)
-    words = [stem(BASES.get(word, word)) for word in said]
+    words = list(map(_stem, said))
     chinese = [word for word in words[:2] if len(word) == 1 and not word.isascii()]
-    return Said(plain, frozenset(words), "".join(chinese if len(chinese) == 2 else words[:1]))
+    about = "".join(chinese if len(chinese) == 2 else words[:1])
+    return Said(plain, frozenset(words), about, speaks_of_itself(content))
+
+
+def _stem(word: str) -> str:
+    return stem(BASES.get(word, word))

@@ -82,6 +82,32 @@ def test_a_preference_of_another_user_says_whose_it_is(owner: str, scopes: list[
 
 
 @pytest.mark.parametrize(
+    ("layer", "kind"),
+    [
+        *(("semantic", None), ("semantic", "decision"), ("short", "follow_up"), ("episodic", None)),
+        *(("procedural", None), ("plain", None), ("shared", "known_issue"), ("shared", "project_context")),
+    ],
+)
+def test_what_another_says_of_themselves_names_who_said_it_in_every_section(layer: RecallLayer, kind: str) -> None:
+    def line(content: str, owner: str, language: Language = "en") -> str:
+        memory = None if layer == "plain" else {"kind": kind}
+        (told,) = lines(content, layer, language, owner=owner, memory=memory)[1:-1]
+        return told
+
+    for content in ("I am allergic to nuts.", "Write it to my address.", "Call us at nine.", "我对坚果过敏。"):
+        assert "said by user:bo)" in line(content, "user:bo")
+        assert "user:bo 说的)" in line(content, "user:bo", "zh")
+        for nobody_else in ("user:ann", "agent:scribe", "project:shop", "user:local"):
+            assert "said by" not in line(content, nobody_else)
+    assert "said by" not in line("Bo is allergic to nuts.", "user:bo")
+
+
+def test_a_preference_of_another_in_the_first_person_names_them_once() -> None:
+    (line,) = lines("I like tea", "semantic", "en", memory={"category": "preference"}, owner="user:bo")[1:-1]
+    assert line.count("user:bo") == 1
+
+
+@pytest.mark.parametrize(
     ("language", "kind", "line"),
     [
         ("zh", "adr", "- 架构决策: 采用微服务架构 (ADR-003, 2026-02-10)"),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import pytest
 
 from kledger import LedgerClient
@@ -135,3 +137,40 @@ def test_a_number_is_the_same_with_and_without_its_separators(ann: LedgerClient)
     other = saved(ann, ["The kayak of Noor was 1,259 euros."])
     answer = ann.recall("What did the kayak of Noor cost, 1250 euros?")
     assert [sorted({each["id"], *each.get("also", ())}) for each in answer["results"]] == [sorted(same), other]
+
+
+@pytest.mark.parametrize(
+    ("said", "of_a_third"),
+    [("I am allergic to pollen.", "Olek is allergic to pollen."), ("我对花粉过敏。", "老陈对花粉过敏。")],
+)
+@pytest.mark.parametrize("layer", ["semantic", "episodic", "plain"])
+def test_what_two_say_of_themselves_is_told_of_both_and_what_they_say_of_a_third_once(
+    ann: LedgerClient, number: int, said: str, of_a_third: str, layer: Literal["semantic", "episodic", "plain"]
+) -> None:
+    bo = ann.acting_as(user=f"bo{number}", project=f"web{number}")
+    scopes = [f"project:web{number}"]
+    for client in (ann, bo):
+        for text in (said, of_a_third):
+            if layer == "plain":
+                client.save(text, text, ["definition"], scopes=scopes)
+            else:
+                client.remember(text, layer, scopes=scopes)
+    asked = ann.acting_as(user=f"cat{number}", project=f"web{number}").recall(
+        "Who is allergic to pollen? 谁对花粉过敏？"
+    )
+    contents = [item["content"] for item in asked["results"]]
+    assert (contents.count(said), contents.count(of_a_third)) == (2, 1)
+    for who in (f"ann{number}", f"bo{number}"):
+        assert asked["text"].count(f"said by user:{who})") == 1
+
+
+def test_a_start_and_a_focus_tell_who_says_something_of_themselves(ann: LedgerClient, number: int) -> None:
+    bo = ann.acting_as(user=f"bo{number}", project=f"web{number}")
+    for client in (ann, bo):
+        client.save("pollen", "I am allergic to pollen.", ["definition"], scopes=[f"project:web{number}"])
+    goal = ann.focus("a bunch of flowers", "Who is allergic to pollen?")
+    start = ann.startup("Who is allergic to pollen?")
+    for text in (goal["output"], ann.goal("a bunch of flowers")["section"], start["prompt"]):
+        assert text.count("I am allergic to pollen.") == 2
+        assert text.count(f"said by user:bo{number};") == 1
+        assert f"said by user:ann{number}" not in text

@@ -17,6 +17,9 @@ RENEWED = [
     ("周会在周一上午十点。", "周会改到周四上午九点。", 1.0),
     ("李雷在远景上班，是护士。", "李雷离开了远景，现在在康桥上班。", 0.8),
     ("部署端口是8080。", "部署端口是9090。", 1.0),
+    ("I live in Gdynia with Olek.", "Now living with Olek in Sopot.", 1.0),
+    ("My phone number is 5550.", "The phone number changed to 5551.", 1.0),
+    ("我住在三楼。", "现在住在五楼。", 1.0),
 ]
 CHANGED = [
     # in the words of a change: each answers less well than what it changes
@@ -61,6 +64,10 @@ CHANGED = [
 ]
 OTHER = [
     ("It is what it is.", "The deploy port is 9090 now.", 1.0),
+    ("I like green tea.", "Olek likes green tea now.", 1.0),
+    ("I pay with a card.", "Olek pays with a card.", 1.0),
+    ("我对花粉过敏。", "老陈对花粉过敏。", 1.0),
+    ("我住在三楼。", "小陈现在住在三楼。", 1.0),
     ("The port is 8080.", "The report is due on Monday now.", 1.0),
     ("The server has 16 GB of memory.", "The server was upgraded to Debian 13 in May.", 0.8),
     ("The team has 8 people.", "The team quit the tournament.", 0.8),

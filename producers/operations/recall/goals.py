@@ -112,7 +112,7 @@ async def focus(
         await desk.view.wait_for(appended[-1].position)
         if (before := await _kept(desk, caller, owner, goal_id, own_id, language)) is not None:
             return before
-    return _focused(fact, items, own_id, appended[-1].position, language)
+    return _focused(caller, fact, items, own_id, appended[-1].position, language)
 
 
 async def _wait_for_head(desk: Desk, freshness: Freshness) -> None:
@@ -136,13 +136,15 @@ async def _kept(
         return None
     items, _ = await desk.view.ask(ask.shown_items, desk.org, caller, goal)
     fact = GoalFocused(goal_id=goal_id, owner=owner, description=goal.description, recall=goal.recall_id)
-    return _focused(fact, items, own_id, goal.position, language)
+    return _focused(caller, fact, items, own_id, goal.position, language)
 
 
-def _focused(fact: GoalFocused, items: list[JsonObject], own_id: str, position: int, language: Language) -> JsonObject:
+def _focused(
+    caller: Caller, fact: GoalFocused, items: list[JsonObject], own_id: str, position: int, language: Language
+) -> JsonObject:
     return {
         "title": WORDS[language].focused,
-        "output": goal_text(fact.description, said_once(items), language),
+        "output": goal_text(fact.description, said_once(items), language, caller.person()),
         "metadata": {"items": one_answer.with_room(items)},
         "goal_id": fact.goal_id,
         "owner": fact.owner,
@@ -207,7 +209,7 @@ async def goal(
         "owner": shown.owner,
         "description": shown.description,
         "knowledge": one_answer.with_room(items),
-        "section": knowledge_section(said_once(items), language),
+        "section": knowledge_section(said_once(items), language, caller.person()),
         "left_out": left_out,
         **{name: getattr(shown, name) for name in _OF_LAST_FOCUS},
     }

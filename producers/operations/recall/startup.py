@@ -59,7 +59,7 @@ async def startup(
         "user_memory": memory_texts["user"],
         "work_memory": memory_texts["work"],
         "profile": profile_section(profile, language, caller.person()) if profile else None,
-        "knowledge": knowledge_section(related, language) if related else None,
+        "knowledge": knowledge_section(related, language, caller.person()) if related else None,
     }
     served = [*profile, *related]
     recall_id = None

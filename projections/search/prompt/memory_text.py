@@ -17,7 +17,7 @@ from kledger.contract.scopes import OPERATOR
 from kledger.contract.words import RecallLayer
 from ledger.event import JsonObject
 from projections.fold_kit.prompt_text import UNSEEN, shortened
-from projections.search.prompt.section import WORDS, about_another
+from projections.search.prompt.section import WORDS, about_another, speaker
 from projections.search.prompt.steps import without_number
 from projections.vectors.tokens import normalise
 from projections.views.knowledge.layers import PROFILE_TYPE
@@ -129,7 +129,7 @@ def memory_text(
     """The document of these items, best first, and how many of them it has.
 
     Items are taken in their order until `fits` refuses the text; an empty text where there is none. A preference of
-    another user than `person` says about whom it is.
+    another user than `person` says about whom it is, and what another says of themselves who said it.
     """
     taken: list[tuple[str, str]] = []
     text = ""
@@ -158,10 +158,11 @@ def _document(lines: Sequence[tuple[str, str]], language: Language) -> str:
 def _line(told: Told, language: Language, now: datetime, person: str | None) -> str:
     item, layer = told.item, told.layer
     section, words = section_of(item, layer), said(item, layer)
+    by = "" if (who := speaker(item, person)) is None else WORDS[language].said_by.format(who=escaped(who))
     if section == "recent_episodes":
-        return f"- [{_age(_happened(told), language, now)}] {words}"
+        return f"- [{_age(_happened(told), language, now)}] {words}{by and f' ({by})'}"
     if section == "relevant_procedures":
-        return f"- {words}"
+        return f"- {words}{by and f' ({by})'}"
     notes = []
     if section == "project_context" and layer == "shared":
         kind = _KINDS[language].get((item.get("memory") or {}).get("kind") or "")
@@ -175,6 +176,9 @@ def _line(told: Told, language: Language, now: datetime, person: str | None) -> 
             notes.append(_SOURCES[language][told.sources > 1].format(count=told.sources))
         if section == "user_preferences" and layer != "shared" and (other := about_another(item, person)):
             notes.append(WORDS[language].about.format(who=escaped(other)))
+            by = ""  # who says it is whom it is about
+    if by:
+        notes.append(by)
     if "later" in item:
         notes.append(WORDS[language].earlier)
     return f"- {words} ({_BETWEEN[language].join(notes)})"

@@ -11,7 +11,7 @@ from typing import TypeVar
 
 from ledger.event import JsonObject
 from projections.search.prompt.memory_text import is_personal, said
-from projections.search.prompt.section import about_another
+from projections.search.prompt.section import about_another, speaker
 from projections.similar.undisguised import number_of, undisguised
 from projections.vectors.tokens import one_form
 from projections.views.knowledge.layers import layer_of
@@ -61,12 +61,13 @@ async def found_once(found: Found[P], most: int, told: Sequence[JsonObject] = ()
 
 
 def _statement(item: JsonObject) -> _Statement:
-    """What an item says, whatever it looks like: what happened of its moment, a preference or profile of its person."""
+    """What an item says, whatever it looks like: what happened of its moment, a preference or profile of its person,
+    and what somebody says of themselves of that one."""
     layer = item.get("layer") or layer_of(item)
     text = said(item, layer, _on_one_line)
     words = " ".join(one_form(undisguised(text)).split())
     happened = (item.get("memory") or {}).get("happened_at") or ""
-    person = about_another(item, None) if is_personal(item, layer) else None
+    person = about_another(item, None) if is_personal(item, layer) else speaker(item, None)
     return happened, person, number_of(text), words.casefold().rstrip(_ENDS_A_SENTENCE)
 
 

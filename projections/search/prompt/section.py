@@ -9,9 +9,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from kledger.contract.language import ENGLISH, Language
+from kledger.contract.scopes import OPERATOR
 from ledger import new_item
 from ledger.event import JsonObject
 from projections.fold_kit.prompt_text import harmless, indented, shortened
+from projections.similar.first_person import speaks_of_itself
 
 SHOWN_CHARACTERS = 2_000
 """The most characters of an item's content; the rest can be read by the item's id."""
@@ -36,6 +38,7 @@ class Words:
     verdicts: str
     not_judged: str
     about: str
+    said_by: str
     earlier: str
 
 
@@ -53,6 +56,7 @@ WORDS: dict[Language, Words] = {
         verdicts="有用 {helped} 次，有害 {harmed} 次",
         not_judged="尚无评价",
         about="关于 {who}",
+        said_by="{who} 说的",
         earlier="较早的说法",
     ),
     "en": Words(
@@ -69,19 +73,25 @@ WORDS: dict[Language, Words] = {
         verdicts="helped {helped}, harmed {harmed}",
         not_judged="not judged yet",
         about="about {who}",
+        said_by="said by {who}",
         earlier="said earlier",
     ),
 }
 
 
-def knowledge_section(items: Sequence[JsonObject], language: Language = ENGLISH) -> str:
-    """`📚 Related knowledge (n items):` and one numbered entry an item: task, types, content, id and verdicts."""
-    return _section(items, WORDS[language].knowledge, language)
+def knowledge_section(items: Sequence[JsonObject], language: Language = ENGLISH, person: str | None = None) -> str:
+    """`📚 Related knowledge (n items):` and one numbered entry an item: task, types, content, id and verdicts. What
+    another user than `person` says of themselves names that user."""
+    words = WORDS[language]
+    speakers = [_named(words.said_by, speaker(item, person)) for item in items]
+    return _section(items, words.knowledge, language, speakers)
 
 
 def profile_section(items: Sequence[JsonObject], language: Language = ENGLISH, person: str | None = None) -> str:
     """One numbered entry for each item about the user `person`; one about another user says about whom it is."""
-    return _section(items, WORDS[language].profile, language, [about_another(item, person) for item in items])
+    words = WORDS[language]
+    others = [_named(words.about, about_another(item, person)) for item in items]
+    return _section(items, words.profile, language, others)
 
 
 def about_another(item: JsonObject, person: str | None) -> str | None:
@@ -90,24 +100,37 @@ def about_another(item: JsonObject, person: str | None) -> str | None:
     return users[0] if users and person not in users else None
 
 
-def goal_text(description: str, items: Sequence[JsonObject], language: Language = ENGLISH) -> str:
-    """The prompt text of a focused goal."""
-    return f"{WORDS[language].goal}: {harmless(description)}\n\n{knowledge_section(items, language)}"
+def speaker(item: JsonObject, person: str | None) -> str | None:
+    """The user who says *I* or 我 in an item, where that is not the person: its owner, whose words they are."""
+    owner = str(item.get("owner") or "")
+    if not owner.startswith("user:") or owner in (person, OPERATOR):
+        return None
+    return owner if speaks_of_itself(f"{item.get('task') or ''}\n{item['content']}") else None
 
 
-def _section(
-    items: Sequence[JsonObject], title: str, language: Language, others: Sequence[str | None] | None = None
+def goal_text(
+    description: str, items: Sequence[JsonObject], language: Language = ENGLISH, person: str | None = None
 ) -> str:
+    """The prompt text of a focused goal."""
+    return f"{WORDS[language].goal}: {harmless(description)}\n\n{knowledge_section(items, language, person)}"
+
+
+def _named(note: str, who: str | None) -> str:
+    return "" if who is None else note.format(who=who)
+
+
+def _section(items: Sequence[JsonObject], title: str, language: Language, notes: Sequence[str]) -> str:
     words = WORDS[language]
-    about = others or [None] * len(items)
-    entries = "\n".join(_entry(number, item, words, about[number - 1]) for number, item in enumerate(items, 1))
+    entries = "\n".join(
+        _entry(number, item, words, note) for number, (item, note) in enumerate(zip(items, notes, strict=True), 1)
+    )
     counted = f"{len(items)} {words.one if len(items) == 1 else words.many}"
     return harmless(f"{title} ({counted}):\n{entries or words.none_found}")
 
 
-def _entry(number: int, item: JsonObject, words: Words, other: str | None) -> str:
+def _entry(number: int, item: JsonObject, words: Words, note: str) -> str:
     by = "   "
-    about = "" if other is None else f"{words.about.format(who=indented(other, by))}; "
+    about = f"{indented(note, by)}; " if note else ""
     about += f"{words.earlier}; " if "later" in item else ""
     task, content = item["task"], shortened(item["content"], SHOWN_CHARACTERS)
     if content.startswith(task) and not content[len(task) :].strip(_ENDS_A_SENTENCE):  # it was made from the content
