@@ -1,7 +1,8 @@
 """Statements that are said again: which of many say the same as one that a person retired or corrected.
 
 A tombstone holds a statement where its item's owner is the statement's or among its scopes, or a group among its scopes
-reads the item; and where whoever states it reads the item. What the item still says, or says again, is not held.
+reads the item; and where whoever states it reads the item. What a person says of themselves is held of that person
+alone. What the item still says, or says again, is not held.
 Sameness is that of near-duplicates (sameness.py), whatever a text is dressed in (undisguised.py), of each pair on its
 own: what else is asked changes no answer.
 """
@@ -21,6 +22,7 @@ from ledger.event import JsonObject
 from ledger.events.statement import held_id
 from projections.fold_kit.named_rows import named_rows
 from projections.fold_kit.visibility import readers
+from projections.similar.first_person import speaks_of_itself
 from projections.similar.rewordings import LIGHT_WORDS
 from projections.similar.sameness import similarity
 from projections.similar.statements import Statement, statement
@@ -76,8 +78,11 @@ class _Tombstone:
     content: str
 
     def concerns(self, stated: Stated) -> bool:
-        theirs = self.owner == stated.owner or self.owner in stated.scopes
-        return theirs or not _groups(stated.scopes).isdisjoint(self.readers)
+        if self.owner == stated.owner:
+            return True
+        if all(type_of(owner) == "user" for owner in (self.owner, stated.owner)) and speaks_of_itself(stated.content):
+            return False  # what one says of oneself is another statement than the same words of somebody else
+        return self.owner in stated.scopes or not _groups(stated.scopes).isdisjoint(self.readers)
 
 
 _READERS = readers("k.")

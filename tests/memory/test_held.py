@@ -427,3 +427,13 @@ async def test_a_document_with_a_part_that_the_gate_refuses_to_hold_is_refused(d
     await door.desk.view.wait_for(await door.head())
     refusal(await door.post("/api/documents", json=stated, headers=ALICE), 409, "illegal_state")
     assert (await read(door, K))["results"] == []
+
+
+@pytest.mark.parametrize("content", ["I am allergic to the pollen of birches.", "我对白桦树的花粉过敏很多年了。"])
+async def test_what_one_gave_up_of_oneself_is_not_held_of_another_who_says_the_same(door: Door, content: str) -> None:
+    await retired(door, content, ANN, **TEAM)
+    assert outcomes(await imported(door, content, who=CARL, **TEAM)) == ["saved"]
+    assert outcomes(await imported(door, content, who=ANN, **TEAM)) == ["held"]
+    third = content.replace("I am", "Olek is").replace("我", "老陈")
+    await retired(door, third, ANN, **TEAM)
+    assert outcomes(await imported(door, third, who=CARL, **TEAM)) == ["held"]
