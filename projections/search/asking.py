@@ -8,9 +8,11 @@ message: 请求 has no 请问 in it, 告诉我的人 is somebody, and "hello wor
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from itertools import chain, islice
 from typing import NamedTuple
 
+from projections.similar.first_person import asks_of_itself
 from projections.vectors.tokens import CJK, normalise
 
 _MARK = r"[\s,.:;!?~、，。：；！？…—-]"
@@ -291,3 +293,9 @@ def _before(asked: str) -> int:
 def _without(at_the_end: re.Pattern[str], text: str) -> str:
     found = at_the_end.search(text, max(0, len(text) - _READ))
     return text[: found.start()] if found else text
+
+
+@lru_cache(maxsize=64)
+def asks_of_its_user(message: str) -> bool:
+    """Whether a message asks of whoever says it, as *what is my number* does and *show me the logs* does not."""
+    return asks_of_itself(what_is_asked(message))

@@ -12,7 +12,7 @@ import orjson
 
 from kledger.contract.recall import FLOOR_A_TENFOLD, FLOOR_OF_ONE, MOST_FLOOR
 from projections.search import asked_differently, asking, match, model_rerank, ranking, rerank, whose
-from projections.similar import later_first
+from projections.similar import first_person, later_first
 from projections.vectors import tokens
 from projections.vectors.embedding.weights import HASHED_VECTOR_WEIGHT, SENTENCE_VECTOR_WEIGHT
 from projections.vectors.store.directories import FORMAT
@@ -43,7 +43,7 @@ def policy(model: str) -> str:
             *(match.PASSAGE, match.LEAST_SHARE, match.UNRELATED, match.BESIDE_SURE, match.ASKING_SHARE),
             *(match.FEWEST_FRAGMENTS, match.LONE_FRAGMENT, match.LEAST_ASKED, match.MOST_BESIDE, asking.MOST_FAULTS),
         ],
-        "whose": [whose.ANOTHERS, *whose.PATTERNS],
+        "whose": [whose.ANOTHERS, *whose.PATTERNS, first_person.ASKS.pattern],
         "rerank": [dict(rerank.SWAY), dict(rerank.RANKS), rerank.MAIN, rerank.ALSO],
         "later": [
             *(

@@ -51,7 +51,7 @@ class Factors:
     confidence: float
     use: float
     whose: float = 0.0
-    """-1 for what another person prefers, where the question does not name them."""
+    """-1 for what another person prefers or says of themselves, where the question does not name them."""
 
     def score(self) -> float:
         """The relevance, moved by all factors."""

@@ -8,6 +8,7 @@ import pytest
 
 from kledger import LedgerClient
 from kledger.answers.recall import RecalledItem
+from projections.search.asking import asks_of_its_user
 from projections.search.prompt.memory_text import is_of_another
 from tests.journeys.running_node import RunningNode
 from tests.recall.people import new_number
@@ -76,3 +77,47 @@ def test_who_asks_as_nobody_in_particular_is_told_of_all_alike(node: RunningNode
         told = recalled(client, "Which theme should the editor have?")
     assert len(told) > 1
     assert all("whose" not in each["why"] for each in told)
+
+
+OF_THEMSELVES = [
+    ("My locker number is {}.", "What is my locker number?", "Tell me the locker number of the crew"),
+    ("我的储物柜号码是{}。", "请问我的储物柜号码是多少？", "储物柜号码有哪些"),
+]
+
+
+@pytest.mark.parametrize(("said", "asked", "of_all"), OF_THEMSELVES, ids=["en", "zh"])
+@pytest.mark.parametrize("people", [6, 45])
+def test_who_asks_of_themselves_is_told_what_they_said_of_themselves_first_however_many_said_so(
+    node: RunningNode, said: str, asked: str, of_all: str, people: int
+) -> None:
+    """More than are ranked, so that what others said takes the places of all that is found by its words alone."""
+    number = new_number()
+    with node.client() as client:
+        crew = [client.acting_as(user=f"crew{n}of{number}", project=f"ship{number}") for n in range(people)]
+        for n, one in enumerate(crew):
+            one.remember(said.format(100 + n), "semantic", scopes=[f"project:ship{number}"])
+        for n in (0, people // 2, people - 1):
+            first, *others = crew[n].recall(asked)["results"]
+            assert first["content"] == said.format(100 + n)
+            assert "whose" not in first["why"]
+            assert {each["why"]["whose"] for each in others} == {-1}
+        asked_of_all = crew[0].recall(of_all)["results"]
+        assert len(asked_of_all) > 1
+        assert not any("whose" in each["why"] for each in asked_of_all)
+
+
+@pytest.mark.parametrize(
+    ("message", "own"),
+    [
+        ("What is my number?", True),
+        ("where do i live", True),
+        ("我住哪里", True),
+        ("Please tell me my number", True),
+        ("Show me the logs", False),
+        ("告诉我一下端口", False),
+        ("How does it work, i.e. by what?", False),
+        ("Who is it?", False),
+    ],
+)
+def test_a_message_asks_of_its_user_where_it_says_so_beside_phrases_that_only_ask(message: str, own: bool) -> None:
+    assert asks_of_its_user(message) is own

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import Awaitable, Callable, Hashable
+from collections.abc import Hashable
 from datetime import UTC, datetime, timedelta
+from typing import Protocol
 
 from kledger.answers.parts import Degraded
 from kledger.contract.language import Language
-from kledger.contract.scopes import Caller
+from kledger.contract.scopes import OPERATOR, Caller
 from kledger.requests.recall import RecallRequest
 from ledger.event import JsonObject, Lineage
 from ledger.prompts import language_of
 from producers.operations.desk import Desk, Freshness
 from producers.operations.recall.search import search
 from projections.search.asked_differently import Hit, joined
+from projections.search.asking import asks_of_its_user
 
 RECENT_DAYS = 7
 """The path of fresh things reads what was made within so many days."""
@@ -23,8 +25,11 @@ POOL = 4
 """So many times the results that are asked for are ranked."""
 _LEAST_POOL, _MOST_POOL = 20, 100
 
-By = Callable[[str], Awaitable[JsonObject]]
-"""A search by one text."""
+
+class By(Protocol):
+    """A search by one text, of all that the caller sees or of what one owns."""
+
+    async def __call__(self, text: str, owner: str | None = None) -> JsonObject: ...
 
 
 async def found_for(
@@ -45,13 +50,16 @@ async def found_for(
         return {**kept, "position": min(desk.view.position, desk.searcher.position)}
     since = None if as_of is not None else await desk.searcher.lately.since(timedelta(days=RECENT_DAYS))
 
-    async def by(text: str) -> JsonObject:
+    pool = min(_MOST_POOL, max(_LEAST_POOL, POOL * asked.top_k))
+
+    async def by(text: str, owner: str | None = None) -> JsonObject:
         return await search(
             desk,
             caller,
             lineage,
             text,
-            top_k=min(_MOST_POOL, max(_LEAST_POOL, POOL * asked.top_k)),
+            owner=owner,
+            top_k=pool,
             min_score=asked.min_score,
             min_match=asked.min_match,
             as_of=as_of,
@@ -63,13 +71,26 @@ async def found_for(
             freshness=freshness,
         )
 
-    found = await _in_other_words(desk, caller, asked, await by(asked.message), by, floor, language, freshness)
+    first = await _with_own(caller, asked.message, await by(asked.message), by, pool)
+    found = await _in_other_words(desk, caller, asked, first, by, floor, language, freshness)
     whole = freshness.degraded is not None and not freshness.degraded
     if state is not None and whole and state == desk.searcher.state():
         ends = await desk.searcher.lately.next_end(desk.org, state)
         lives = math.inf if ends is None else (ends - datetime.now(UTC)).total_seconds()
         desk.recalled.put(key, state, found, lives)
     return found
+
+
+async def _with_own(caller: Caller, message: str, first: JsonObject, by: By, pool: int) -> JsonObject:
+    """What was found, and what the user who asks of themselves owns, where others' may have taken its place: it is as
+    relevant as the last of those at most."""
+    person, results = caller.person(), first["results"]
+    if person in (None, OPERATOR) or len(results) < pool or not asks_of_its_user(message):
+        return first
+    own = await by(message, owner=person)
+    known, last = {item["id"] for item in results}, min(item["relevance"] for item in results)
+    further = [item | {"relevance": min(item["relevance"], last)} for item in own["results"] if item["id"] not in known]
+    return {**first, "results": [*results, *further], "position": min(first["position"], own["position"])}
 
 
 async def _in_other_words(

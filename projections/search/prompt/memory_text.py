@@ -17,6 +17,7 @@ from kledger.contract.scopes import OPERATOR
 from kledger.contract.words import RecallLayer
 from ledger.event import JsonObject
 from projections.fold_kit.prompt_text import UNSEEN, shortened
+from projections.search.asking import asks_of_its_user
 from projections.search.prompt.section import WORDS, about_another, speaker
 from projections.search.prompt.steps import without_number
 from projections.vectors.tokens import normalise
@@ -102,13 +103,17 @@ def is_personal(item: JsonObject, layer: RecallLayer) -> bool:
 
 
 def is_of_another(item: JsonObject, layer: RecallLayer, message: str, person: str | None) -> bool:
-    """Whether an item is personal, and of another person than who asks and whom the message names.
+    """Whether an item is of another person than who asks and whom the message names: it is personal, or its owner says
+    *I* as the message does.
 
     None is, for an agent or an operator who asks as nobody in particular.
     """
-    if person in (None, OPERATOR) or not is_personal(item, layer):
+    if person in (None, OPERATOR):
         return False
-    other = about_another(item, person)
+    if is_personal(item, layer):
+        other = about_another(item, person)
+    else:
+        other = speaker(item, person) if asks_of_its_user(message) else None
     return other is not None and not _names(message, other.removeprefix("user:"))
 
 
