@@ -107,7 +107,7 @@ def _renews(later: JsonObject, earlier: JsonObject, upheld: Mapping[str, str]) -
     mine, others = _said(later["content"]), _said(earlier["content"])
     if not others.about or others.about not in (mine.words if others.about in others.words else mine.plain):
         return False
-    if others.of_itself and not mine.of_itself and mine.names_before(others.about):
+    if others.of_itself and not mine.of_itself and mine.names_another(others):
         return False
     lengths, both = sorted((len(mine.words), len(others.words))), len(mine.words & others.words)
     if both < ALIKE * lengths[0]:
@@ -129,12 +129,13 @@ class Said(NamedTuple):
     of_itself: bool
     """Whether it says *I* or 我, which is no word of these."""
 
-    def names_before(self, about: str) -> bool:
-        """Whether it names something before what another statement is about, words of a change aside: of somebody who
-        said *I* it is then not said."""
+    def names_another(self, earlier: Said) -> bool:
+        """Whether it names something before what an earlier statement is about that is no word of that one or of a
+        change: of somebody who said *I* it is then not said."""
+        about = earlier.about
         at = next((word.start() for word in _WORD.finditer(self.plain) if _stem(word[0]) == about), None)
         before = self.plain.partition(about)[0] if at is None else self.plain[:at]
-        return bool(_said(CHANGE.sub(" ", before)).words)
+        return not _said(CHANGE.sub(" ", before)).words <= earlier.words
 
 
 @lru_cache(maxsize=4_096)

@@ -20,6 +20,7 @@ RENEWED = [
     ("I live in Gdynia with Olek.", "Now living with Olek in Sopot.", 1.0),
     ("My phone number is 5550.", "The phone number changed to 5551.", 1.0),
     ("我住在三楼。", "现在住在五楼。", 1.0),
+    ("The discount that we agreed on is 12 percent.", "The agreed discount is 15 percent since the renewal.", 0.9),
 ]
 CHANGED = [
     # in the words of a change: each answers less well than what it changes
