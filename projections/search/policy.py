@@ -54,7 +54,7 @@ def policy(model: str) -> str:
                 later_first.ONE_VALUE,
                 later_first.LESS_SURE,
             ),
-            later_first.CHANGE.pattern,
+            *(later_first.CHANGE.pattern, later_first.NEGATED.pattern),
         ],
         "other words": [
             *(asked_differently.MOST_QUERIES, asked_differently.CLEARLY),

@@ -36,6 +36,9 @@ LESS_SURE = 0.2
 _READ = 300
 """Characters of a statement that are compared; a longer one says more than one thing."""
 _WORD = re.compile(rf"[{CJK}]|[^\W_{CJK}]+")
+NEGATED = re.compile(r"\b(?:not|never|no|none|nothing|cannot)\b|n['\u2019]t\b|[不没无未沒無]", re.IGNORECASE)
+_NOT_WORDS = frozenset("不没无未") | {"never", "none", "noth", "cannot"}
+_CLAUSE = re.compile("[,;:.!?，。；：、！？]")
 _DAY = (
     r"(?:\d|the|this|last|next|today|tomorrow|yesterday|monday|tuesday|wednesday|thursday|friday|saturday|sunday|january"
     r"|february|march|april|may|june|july|august|september|october|november|december)"
@@ -43,7 +46,7 @@ _DAY = (
 _ENDS = r"(?=[，。；、！？,.;!?\s]|$)"
 CHANGE = re.compile(
     r"\b(?:now|no longer|no more|any ?more|any longer|moved|changed|switched|replaced|renamed|instead|since then"
-    r"|from now on|these days|postponed|brought forward|has left|used to|updated"
+    r"|from now on|these days|after all|postponed|brought forward|has left|used to|updated"
     # what somebody does no more, and what holds no more
     r"|stopped(?= \w+ing\b)|quit|gave up|given up|cancell?ed|called off|retired|resigned"
     # what is more or less than it was, or another one
@@ -113,7 +116,7 @@ def _renews(later: JsonObject, earlier: JsonObject, upheld: Mapping[str, str]) -
     if both < ALIKE * lengths[0]:
         return False
     another_value = _match(later) >= AS_WELL * _match(earlier) and both >= ONE_VALUE * lengths[1]
-    if not another_value and not CHANGE.search(mine.plain):
+    if not another_value and not CHANGE.search(mine.plain) and not mine.denies(others):
         return False
     last = upheld.get(earlier["id"], earlier["created_at"])
     return datetime.fromisoformat(later["created_at"]) > datetime.fromisoformat(last)
@@ -128,6 +131,11 @@ class Said(NamedTuple):
     about: str
     of_itself: bool
     """Whether it says *I* or 我, which is no word of these."""
+    negated: bool
+
+    def denies(self, earlier: Said) -> bool:
+        """Whether it says all that an earlier one says, and one of the two says *not*."""
+        return self.negated != earlier.negated and earlier.words - _NOT_WORDS <= self.words
 
     def names_another(self, earlier: Said) -> bool:
         """Whether it names something before what an earlier statement is about that is no word of that one or of a
@@ -135,6 +143,7 @@ class Said(NamedTuple):
         about = earlier.about
         at = next((word.start() for word in _WORD.finditer(self.plain) if _stem(word[0]) == about), None)
         before = self.plain.partition(about)[0] if at is None else self.plain[:at]
+        before = _CLAUSE.split(before)[-1]
         return not _said(CHANGE.sub(" ", before)).words <= earlier.words
 
 
@@ -145,7 +154,7 @@ def _said(content: str) -> Said:
     words = list(map(_stem, said))
     chinese = [word for word in words[:2] if len(word) == 1 and not word.isascii()]
     about = "".join(chinese if len(chinese) == 2 else words[:1])
-    return Said(plain, frozenset(words), about, speaks_of_itself(content))
+    return Said(plain, frozenset(words), about, speaks_of_itself(content), NEGATED.search(content) is not None)
 
 
 def _stem(word: str) -> str:

@@ -63,7 +63,18 @@ CHANGED = [
     ("会员价是99元。", "会员价变成129元了。", 0.8),
     ("孩子读三年级。", "孩子升到四年级了。", 0.8),
 ]
+DENIED = [
+    ("I am allergic to penicillin.", "I am not allergic to penicillin, said the doctor after a test.", 0.8),
+    ("Olek doesn't eat meat.", "Olek eats meat, as he told me on Friday over lunch in Sopot.", 0.8),
+    ("The barge has never been to Tczew.", "The barge has been to Tczew, with coal and two guests.", 0.8),
+    ("我对青霉素过敏。", "我对青霉素不过敏，医生说检查结果是阴性的。", 0.8),
+    ("老陈不吃肉。", "老陈吃肉，昨天他在饭桌上跟大家讲的。", 0.8),
+    ("我每天早上吃20毫克的药。", "医生把药减到10毫克了，每天早上吃。", 0.7),
+]
 OTHER = [
+    ("Mei likes oolong.", "Mei does not like the smell of the office.", 1.0),
+    ("The barge sails to Tczew on Fridays.", "The barge does not sail in winter.", 0.8),
+    ("小梅喜欢喝乌龙茶。", "小梅不喜欢办公室的味道。", 1.0),
     ("It is what it is.", "The deploy port is 9090 now.", 1.0),
     ("I like green tea.", "Olek likes green tea now.", 1.0),
     ("I pay with a card.", "Olek pays with a card.", 1.0),
@@ -105,7 +116,7 @@ def fact(name: str, content: str, second: int, match: float = 1.0, **stated: Any
     return {**told, "created_at": at, "updated_at": at, "eval": confidence, **stated}
 
 
-@pytest.mark.parametrize(("earlier", "later", "match"), [*RENEWED, *CHANGED])
+@pytest.mark.parametrize(("earlier", "later", "match"), [*RENEWED, *CHANGED, *DENIED])
 def test_a_later_statement_stands_before_the_earlier_one_which_names_it(earlier: str, later: str, match: float) -> None:
     between = fact("between", "The garden has roses.", 0)
     first, second, third = later_first([fact("old", earlier, 1), between, fact("new", later, 2, match)])
