@@ -105,7 +105,8 @@ def speaker(item: JsonObject, person: str | None) -> str | None:
     owner = str(item.get("owner") or "")
     if not owner.startswith("user:") or owner in (person, OPERATOR):
         return None
-    return owner if speaks_of_itself(f"{item.get('task') or ''}\n{item['content']}") else None
+    shown = f"{item.get('task') or ''}\n{item['content'][:SHOWN_CHARACTERS]}"
+    return owner if speaks_of_itself(shown) else None
 
 
 def goal_text(
