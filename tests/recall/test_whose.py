@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import get_args
 
 import pytest
 
 from kledger import LedgerClient
 from kledger.answers.recall import RecalledItem
+from kledger.contract.documents import ITEM_TYPE
+from kledger.contract.words import RecallLayer
 from projections.search.asking import asks_of_its_user
 from projections.search.prompt.memory_text import is_of_another
+from projections.search.prompt.section import speaker
 from tests.journeys.running_node import RunningNode
 from tests.recall.people import new_number
 
@@ -121,3 +125,20 @@ def test_who_asks_of_themselves_is_told_what_they_said_of_themselves_first_howev
 )
 def test_a_message_asks_of_its_user_where_it_says_so_beside_phrases_that_only_ask(message: str, own: bool) -> None:
     assert asks_of_its_user(message) is own
+
+
+@pytest.mark.parametrize("layer", get_args(RecallLayer))
+def test_we_of_a_strategy_of_a_procedure_or_of_a_document_is_no_other_persons(layer: RecallLayer) -> None:
+    item = {"owner": "user:bo", "scopes": ["public"], "types": ["t"], "task": "t", "content": "We deploy at noon."}
+    of_ones_life = layer in ("semantic", "short", "episodic")
+    in_a_project = item | {"scopes": ["project:web"]}
+    assert is_of_another(in_a_project, layer, "When do we deploy?", "user:ann") is of_ones_life
+    assert not is_of_another(in_a_project, layer, "Show me when the shop is deployed", "user:ann")
+    assert not is_of_another(in_a_project, layer, "When do we deploy, Bo?", "user:ann")
+    assert not is_of_another(in_a_project, layer, "When do we deploy?", "user:bo")
+
+
+def test_a_document_names_nobody_who_says_something_in_it() -> None:
+    said = {"owner": "user:bo", "task": "Handbook", "content": "We deploy at noon."}
+    assert speaker(said | {"types": ["plan"]}, "user:ann") == "user:bo"
+    assert speaker(said | {"types": [ITEM_TYPE]}, "user:ann") is None

@@ -102,9 +102,12 @@ def is_personal(item: JsonObject, layer: RecallLayer) -> bool:
     return section_of(item, layer) == "user_preferences" or PROFILE_TYPE in item.get("types", ())
 
 
+_OF_ONES_LIFE: tuple[RecallLayer, ...] = ("semantic", "short", "episodic")
+
+
 def is_of_another(item: JsonObject, layer: RecallLayer, message: str, person: str | None) -> bool:
-    """Whether an item is of another person than who asks and whom the message names: it is personal, or its owner says
-    *I* as the message does.
+    """Whether an item is of another person than who asks and whom the message names: it is personal, or a memory in
+    which its owner says *I* as the message does. *We* of a strategy or of a document is whoever does so.
 
     None is, for an agent or an operator who asks as nobody in particular.
     """
@@ -113,7 +116,7 @@ def is_of_another(item: JsonObject, layer: RecallLayer, message: str, person: st
     if is_personal(item, layer):
         other = about_another(item, person)
     else:
-        other = speaker(item, person) if asks_of_its_user(message) else None
+        other = speaker(item, person) if layer in _OF_ONES_LIFE and asks_of_its_user(message) else None
     return other is not None and not _names(message, other.removeprefix("user:"))
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from kledger.contract.documents import ITEM_TYPE
 from kledger.contract.language import ENGLISH, Language
 from kledger.contract.scopes import OPERATOR
 from ledger import new_item
@@ -101,9 +102,10 @@ def about_another(item: JsonObject, person: str | None) -> str | None:
 
 
 def speaker(item: JsonObject, person: str | None) -> str | None:
-    """The user who says *I* or 我 in an item, where that is not the person: its owner, whose words they are."""
+    """The user who says *I* or 我 in an item, where that is not the person: its owner, whose words they are; not of a
+    document, which somebody else may have written."""
     owner = str(item.get("owner") or "")
-    if not owner.startswith("user:") or owner in (person, OPERATOR):
+    if ITEM_TYPE in item.get("types", ()) or not owner.startswith("user:") or owner in (person, OPERATOR):
         return None
     shown = f"{item.get('task') or ''}\n{item['content'][:SHOWN_CHARACTERS]}"
     return owner if speaks_of_itself(shown) else None
