@@ -12,7 +12,7 @@ import orjson
 
 from kledger.contract.recall import FLOOR_A_TENFOLD, FLOOR_OF_ONE, MOST_FLOOR
 from projections.search import asked_differently, asking, match, model_rerank, ranking, rerank, whose
-from projections.similar import first_person, later_first
+from projections.similar import change_words, first_person, later_first
 from projections.vectors import tokens
 from projections.vectors.embedding.weights import HASHED_VECTOR_WEIGHT, SENTENCE_VECTOR_WEIGHT
 from projections.vectors.store.directories import FORMAT
@@ -54,7 +54,7 @@ def policy(model: str) -> str:
                 later_first.ONE_VALUE,
                 later_first.LESS_SURE,
             ),
-            *(later_first.CHANGE.pattern, later_first.NEGATED.pattern),
+            *(change_words.CHANGE.pattern, change_words.NEGATED.pattern),
         ],
         "other words": [
             *(asked_differently.MOST_QUERIES, asked_differently.CLEARLY),

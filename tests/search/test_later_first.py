@@ -63,6 +63,39 @@ CHANGED = [
     ("会员价是99元。", "会员价变成129元了。", 0.8),
     ("孩子读三年级。", "孩子升到四年级了。", 0.8),
 ]
+SAME_SUBJECT = [
+    ("Tom lives in Kiel.", "Tom Becker lives in Bonn now.", 1.0),
+    ("Tom Becker works at Acme.", "Tom has left Acme.", 1.0),
+    ("The price of the plan is 20 euros.", "The price of the plan is 15 euros.", 1.0),
+    ("Room B2 has the spare parts.", "Room B2 has the old printers now.", 1.0),
+    ("The rent of my flat is 900 euros.", "The rent is 960 euros now.", 1.0),
+    ("我的房租是3000元。", "现在房租是3300元。", 1.0),
+    ("部署端口是8080。", "部署端口是9090。", 1.0),
+    ("王芳老师的生日是3月5日。", "王芳的生日是3月6日。", 1.0),
+    ("I like Jazz.", "I like Rock now.", 1.0),
+    ("Use Slack to reach me.", "Use Signal to reach me from now on.", 1.0),
+    ("I have 3 cats.", "I have 4 cats now.", 1.0),
+    ("Call Olek about the keys.", "Call Mira about the keys now.", 1.0),
+    ("I work at Acme in Kiel.", "I work at Bright in Kiel now.", 1.0),
+]
+ANOTHER_SUBJECT = [
+    ("Tom Becker's phone number is 0176 5550199.", "Tom Baker's phone number is 0176 5550288.", 1.0),
+    (
+        "Anna Petrov of Northwind wants to be contacted by email.",
+        "Anna Petrov of Fjordbrød wants to be contacted on the phone.",
+        1.0,
+    ),
+    ("Anna Petrov of Northwind pays in euros.", "Anna Petrov of Fjordbrød pays in kroner now.", 1.0),
+    ("The invoice of March was paid on 2 April.", "The invoice of April was paid on 6 May.", 1.0),
+    ("Room B2 has the spare parts.", "Room B12 has the spare chairs.", 1.0),
+    ("The warranty of the Aqua 900 is three years.", "The warranty of the Aqua 700 is two years.", 1.0),
+    ("The key of the red door hangs on the left hook.", "The key of the blue door hangs on the right hook.", 1.0),
+    ("Tom Baker lives in Kiel.", "Tom Becker lives in Bonn now.", 1.0),
+    ("王芳老师的生日是3月5日。", "王芳医生的生日是9月12日。", 1.0),
+    ("上海的李伟的电话是13800001111。", "上海的王芳的电话是13677778888。", 1.0),
+    ("红色门的钥匙是左边那把。", "红色箱的钥匙是右边那把。", 1.0),
+    ("三月的账单是200元。", "三月的房租是900元。", 1.0),
+]
 DENIED = [
     ("I am allergic to penicillin.", "I am not allergic to penicillin, said the doctor after a test.", 0.8),
     ("Olek doesn't eat meat.", "Olek eats meat, as he told me on Friday over lunch in Sopot.", 0.8),
@@ -116,7 +149,7 @@ def fact(name: str, content: str, second: int, match: float = 1.0, **stated: Any
     return {**told, "created_at": at, "updated_at": at, "eval": confidence, **stated}
 
 
-@pytest.mark.parametrize(("earlier", "later", "match"), [*RENEWED, *CHANGED, *DENIED])
+@pytest.mark.parametrize(("earlier", "later", "match"), [*RENEWED, *CHANGED, *DENIED, *SAME_SUBJECT])
 def test_a_later_statement_stands_before_the_earlier_one_which_names_it(earlier: str, later: str, match: float) -> None:
     between = fact("between", "The garden has roses.", 0)
     first, second, third = later_first([fact("old", earlier, 1), between, fact("new", later, 2, match)])
@@ -137,7 +170,7 @@ def test_a_profile_is_said_anew_as_a_preference_is(layers: tuple[str, str]) -> N
     assert (first["id"], second["later"]) == ("new", "new")
 
 
-@pytest.mark.parametrize(("earlier", "later", "match"), OTHER)
+@pytest.mark.parametrize(("earlier", "later", "match"), [*OTHER, *ANOTHER_SUBJECT])
 def test_a_statement_about_something_else_or_somebody_else_keeps_its_place(
     earlier: str, later: str, match: float
 ) -> None:
