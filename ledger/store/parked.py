@@ -17,6 +17,7 @@ from datetime import UTC, datetime
 from typing import get_args
 
 import orjson
+import structlog
 
 from kledger.contract.errors import BrokerUnavailable, IllegalState, UnknownReference
 from kledger.contract.words import ParkedState
@@ -27,6 +28,8 @@ from ledger.event import JsonObject, StoredEvent
 from ledger.wire.publication import EXPECTED, PASSING, WRONG_LAST_SEQUENCE, error_code, error_of, parse_answer
 
 """Waiting for an operator; left out of the views for good; folded again like any other event."""
+
+log = structlog.get_logger(__name__)
 
 _AT_ONCE = 64
 
@@ -97,13 +100,14 @@ class ParkedEvents:
     def __init__(self, connection: BrokerConnection) -> None:
         self._connection = connection
         self._read = 0
-        self._last: dict[int, tuple[int, Decision]] = {}
+        self._last: dict[int, Decision] = {}
+        self._numbers: dict[str, int] = {}  # the last message of each subject, whatever it says
         self._reading = asyncio.Lock()
 
     @property
     def decisions(self) -> list[Decision]:
         """The last decision about each event, by position."""
-        return [decision for _, (_, decision) in sorted(self._last.items())]
+        return [decision for _, decision in sorted(self._last.items())]
 
     @property
     def parked(self) -> Parked:
@@ -125,8 +129,10 @@ class ParkedEvents:
             while self._read < end:
                 until = min(self._read + _AT_ONCE, end)
                 decisions = await asyncio.gather(*(self._get(number) for number in range(self._read + 1, until + 1)))
-                for number, decision in enumerate(decisions, self._read + 1):
-                    self._last[decision.position] = (number, decision)
+                for number, (subject, decision) in enumerate(decisions, self._read + 1):
+                    self._numbers[subject] = number
+                    if decision is not None:
+                        self._last[decision.position] = decision
                 self._read = until
 
     async def decide(
@@ -138,8 +144,8 @@ class ParkedEvents:
         UnknownReference (the event is not parked), IllegalState (it is in that state already), BrokerUnavailable.
         """
         await self.refresh()
-        known = self._last.get(event_at)
-        before = known[1] if known else None
+        before = self._last.get(event_at)
+        subject = f"parked.{event_at}"
         if state == "parked":
             if before is not None and before.state != "released" and before.fingerprint == fingerprint:
                 return before  # another node has parked it
@@ -151,7 +157,7 @@ class ParkedEvents:
             fingerprint, reason, tries = before.fingerprint, before.reason, before.tries
         decision = Decision(event_at, fingerprint, state, reason, tries, datetime.now(UTC).isoformat())
         reply = await self._connection.request(
-            f"parked.{event_at}", orjson.dumps(asdict(decision)), {EXPECTED: str(known[0] if known else 0)}
+            subject, orjson.dumps(asdict(decision)), {EXPECTED: str(self._numbers.get(subject, 0))}
         )
         answer = parse_answer(reply.data)
         code = error_code(answer)
@@ -160,18 +166,24 @@ class ParkedEvents:
         if code:
             raise error_of(answer, f"a decision about position {event_at}")
         await self.refresh()
-        return self._last[event_at][1]
+        return self._last[event_at]
 
     async def close(self) -> None:
         """Release the connection."""
         await self._connection.close()
 
-    async def _get(self, number: int) -> Decision:
+    async def _get(self, number: int) -> tuple[str, Decision | None]:
+        """The subject of a message and its decision; None where it is none: a user of the same account put it there."""
         # From the leader: a replica may not have it yet.
         answer = await self._connection.api(f"STREAM.MSG.GET.{PARKED_STREAM}", {"seq": number})
         if error_code(answer):
             raise error_of(answer, f"decision {number} of {PARKED_STREAM}")
-        decision = Decision(**orjson.loads(base64.b64decode(answer["message"]["data"])))
+        message = answer["message"]
+        try:
+            decision = Decision(**orjson.loads(base64.b64decode(message.get("data") or "")))
+        except (TypeError, ValueError):
+            log.warning("a message that is no decision is left out", stream=PARKED_STREAM, number=number)
+            return message["subject"], None
         if decision.state not in get_args(ParkedState):
             raise BrokerUnavailable(f"decision {number} of {PARKED_STREAM} says {decision.state}: update this node")
-        return decision
+        return message["subject"], decision

@@ -174,6 +174,21 @@ def test_an_error_that_passes_costs_no_event() -> None:
     assert fold_strictly(new_view(), stored(history(1, set())), fold=fold).accepted == 1
 
 
+@pytest.mark.parametrize("foreign", [b"", b'{"stream":"LEDGER","seq":5}', b"[]", b"\xff"])
+async def test_a_message_that_is_no_decision_keeps_nobody_from_deciding(
+    access: BrokerAccess, parked: ParkedEvents, foreign: bytes
+) -> None:
+    # In an account that others share, an answer of the broker can be aimed there, and nothing is removed from there.
+    connection = await BrokerConnection.open(access, "node", name="test-foreign")
+    await connection.request("parked.5", foreign)
+    await connection.close()
+    await parked.refresh()
+    assert parked.decisions == []
+    decided = await parked.decide(5, "parked", fingerprint="f", reason="r", tries=3)
+    assert parked.decisions == [decided]
+    assert (await parked.decide(5, "dismissed")).state == "dismissed"
+
+
 async def test_live_the_poison_is_parked_and_the_rest_goes_on_and_a_rebuild_agrees(
     marked: Install, parked: ParkedEvents, tmp_path: Path
 ) -> None:
