@@ -77,6 +77,9 @@ class Projector:
         self.more_memory: Callable[[], bool] = lambda: False
         """Called where a fold had too little memory: whether the view has more of it once it is opened again."""
         self._given_up: Instance | None = None
+        self._alone: Instance | None = None
+        """A view that was opened again as a fold lacked memory, and has folded nothing since: it is without statements
+        of analysts."""
         self._arriving: Arriving | None = None
         view.gave_up = self._gave_up
 
@@ -122,7 +125,7 @@ class Projector:
                 pause = min(pause * 2, _LONGEST_PAUSE)
 
     def _well(self) -> None:
-        self.trouble = None
+        self.trouble = self._alone = None
         self._outage.over(position=self._view.position)
 
     def _is_another_than(self, instance: Instance) -> bool:
@@ -163,21 +166,24 @@ class Projector:
         if is_damaged(error):
             instance.note_damage(error)
         lacking = lacks_memory(error)
-        more = lacking and self.more_memory()
+        alone = instance is self._alone  # else an analyst's statement may have taken the memory: it ends with the file
+        more = lacking and alone and self.more_memory()
         # Where a commit lacks memory, what it began is left behind in the open file.
         broken = isinstance(error, duckdb.FatalException) or (
             lacking and isinstance(error, duckdb.TransactionException)
         )
-        if not (more or broken or instance is self._given_up) or self.reopen is None:
+        again = more or broken or (lacking and not alone) or instance is self._given_up
+        if not again or self.reopen is None:
             return await self._park_or_report(position, error)
         async with self._turn:
             try:
                 if instance is self._view.instance:  # no rebuild has replaced it meanwhile
                     await self.reopen()
                 self._given_up = None
+                self._alone = self._view.instance if lacking else None
             except (duckdb.Error, LedgerError, OSError) as failure:
                 return _unfoldable(position, failure)
-        return _unfoldable(position, error) if lacking and not more else None
+        return _unfoldable(position, error) if lacking and alone and not more else None
 
     async def _park_or_report(self, position: int, error: Exception) -> LedgerError | None:
         """None when the event that could not be folded is parked, else the error to report."""

@@ -20,6 +20,7 @@ from projections.engine.view import Instance, View
 from projections.fold_kit import lacking_memory
 from projections.live import more_memory, rebuild, view_file
 from projections.live import projector as runner
+from projections.live.gathering import Batch
 from projections.live.more_memory import digests_of, lacks_memory, limit_of, limit_to, more_than, read_with_memory
 from projections.live.projector import Projector
 from projections.live.rebuild import rebuild_into
@@ -126,6 +127,39 @@ async def test_a_live_view_whose_texts_do_not_fit_has_more_memory_and_folds_on(
         await view.wait_for((await ledger.append(saved("later"))).position, PATIENCE)
         assert projector.trouble is None
         assert limit_of(view.instance.con) > LITTLE
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        duckdb.TransactionException("TransactionContext Error: Failed to commit: failed to pin block of size"),
+        duckdb.OutOfMemoryException("Out of Memory Error: could not allocate block of size 716.0 KiB"),
+        duckdb.FatalException("FATAL Error: Checkpoint failed: could not allocate block of size 716.0 KiB"),
+    ],
+    ids=["a commit", "a statement", "a checkpoint"],
+)
+async def test_what_an_analyst_takes_for_a_while_gives_the_view_no_more_memory_for_good(
+    error: duckdb.Error, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lacking_memory, "TRIED_FOR_SECONDS", 0.0)
+    fold = Projector._fold
+    lacked: list[Instance] = []
+
+    async def lacks_memory_once(self: Projector, batch: Batch) -> None:
+        if not lacked:
+            lacked.append(self._view.instance)
+            raise error
+        await fold(self, batch)
+
+    monkeypatch.setattr(Projector, "_fold", lacks_memory_once)
+    ledger = MemoryLedger()
+    async with folding(tmp_path / "views", ledger, gives=True) as (view, projector):
+        before = limit_of(view.instance.con)
+        for number in range(2):
+            await view.wait_for((await ledger.append(saved(f"item-{number}"))).position, PATIENCE)
+            assert projector.trouble is None
+            assert limit_of(view.instance.con) == before
+            assert view.instance is not lacked[0], "what was under way in it ended"
 
 
 async def test_a_live_view_that_may_have_no_more_says_so_and_goes_on_reading(
