@@ -35,7 +35,10 @@ from projections.engine.own_threads import within
 _EXTENSIONS = ("httpfs", "quack")
 _KNOWN = "kledger_known"
 _ADMIT = "kledger_admit"
-_STOPS_WITHIN_SECONDS = 8.0
+STOPS_WITHIN_SECONDS = 8.0
+_called: list[object] = []
+"""What DuckDB calls by its address. A session that outlives the connection of its instance, which has the only other
+reference, goes on to call it: so it stays as long as the process."""
 _checked: dict[Path, tuple[int, ...]] = {}
 """The extension files whose signatures DuckDB has checked in this process, each as it was then."""
 
@@ -121,6 +124,8 @@ def prepare(connection: duckdb.DuckDBPyConnection, admits: Admits | None = None)
         reason = guard().refusal(statement)
         return statement if reason is None else f"SELECT error({_literal(reason)})"
 
+    known = sessions.open
+    _called.extend((admit, refusal, known))
     for name, function, takes in ((_ADMIT, admit, 2), (REFUSAL, refusal, 1)):
         connection.create_function(
             name,
@@ -132,7 +137,7 @@ def prepare(connection: duckdb.DuckDBPyConnection, admits: Admits | None = None)
         )
     connection.create_function(
         _KNOWN,
-        sessions.open,
+        known,
         [VARCHAR] * 3,
         BOOLEAN,
         null_handling=FunctionNullHandling.SPECIAL,
@@ -189,19 +194,19 @@ def serve(
     return address
 
 
-def stop(connection: duckdb.DuckDBPyConnection, address: QuackAddress) -> bool:
+def stop(connection: duckdb.DuckDBPyConnection, address: QuackAddress, seconds: float = STOPS_WITHIN_SECONDS) -> bool:
     """Stop serving; the port is free for another instance when this returns True. Idempotent.
 
     Call it before closing the instance or ending the process. Attached clients get an error at their next
     query and attach again. A running query runs to its end, as nothing can interrupt it; False means that one still
-    runs after some seconds and is not waited for.
+    runs after so many seconds and is not waited for.
     """
 
     def end() -> None:
         with closing(connection.cursor()) as cursor:
             cursor.execute("CALL quack_stop(?)", [address.uri]).fetchall()
 
-    return within(_STOPS_WITHIN_SECONDS, end, "quack-stop")
+    return within(seconds, end, "quack-stop")
 
 
 def _extension_file(name: str) -> Path:

@@ -33,6 +33,7 @@ from projections.live.files import (
 log = structlog.get_logger(__name__)
 
 _CLOSES_WITHIN_SECONDS = 2.0
+_STOPS_WITHIN_SECONDS = 1.0
 _TRIES_FOR_THE_PORT = 20
 MEMORY = 1_000_000_000
 """Bytes that DuckDB may take for the live view, as long as its texts are not too large for that."""
@@ -139,12 +140,12 @@ class LiveFiles:
             token=before.token if before else None,
         )
 
-    def stop_serving(self, instance: Instance) -> None:
-        """Stop the Quack server and free its port."""
+    def stop_serving(self, instance: Instance, seconds: float = quack.STOPS_WITHIN_SECONDS) -> None:
+        """Stop the Quack server and free its port; a query that runs is waited for so long."""
         if self.address is None:
             return
         try:
-            ended = quack.stop(instance.con, self.address)
+            ended = quack.stop(instance.con, self.address, seconds)
         except duckdb.FatalException:  # the server ends with its invalidated file
             return
         if not ended:
@@ -160,6 +161,8 @@ class LiveFiles:
         old = view.instance
         if old.path is None:
             return
+        # Its sessions would read on what no longer moves. Who saves waits for the view meanwhile.
+        await asyncio.to_thread(self.stop_serving, old, _STOPS_WITHIN_SECONDS)
         path = next_file(self.directory)
         try:
             await asyncio.to_thread(copy_closed, old.path, path)

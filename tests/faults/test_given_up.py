@@ -173,6 +173,23 @@ async def test_analysts_attach_again_though_a_session_still_holds_the_file_that_
         await attached.wait()
 
 
+async def test_a_session_reads_on_no_file_that_was_opened_again_and_attaches_at_the_same_address(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with given_up(tmp_path / "views", monkeypatch) as (ledger, view, files, _):
+        assert files.address is not None
+        before = files.address
+        with contextlib.closing(duckdb.connect()) as analyst:
+            load_extensions(analyst)
+            analyst.execute(before.attach_statement())
+            await files.reopen(view)
+            await view.wait_for((await ledger.append(saved("after"))).position, PATIENCE)
+            with pytest.raises(duckdb.Error, match="Invalid connection id"):
+                analyst.execute("FROM kl.query('SELECT id FROM knowledge')")
+        assert files.address == before
+        assert await asyncio.to_thread(asked, before.attach_statement()) == [("after",), ("before",)]
+
+
 @pytest.mark.parametrize("kind", [duckdb.OutOfMemoryException, duckdb.FatalException])
 async def test_a_question_is_asked_again_while_the_view_cannot_answer(kind: type[duckdb.Error]) -> None:
     view, times = View(Instance(open_view(None))), []
