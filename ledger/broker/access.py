@@ -2,7 +2,8 @@
 
 Only `admin` may create or change a stream, and only set-up uses it. `writer` may publish and read single events;
 `reader` may consume the stream; `node` may do both, and answers requests on `kledger.>`. So no process in daily
-operation can truncate or delete the log. The words of sessions are in another stream, from which `node` may remove.
+operation has the right to truncate or delete the log. The words of sessions are in another stream, from which `node`
+may remove.
 
 The streams belong to an account in which only the ledger's own processes are: `admin`, `node` and `reader`. What
 answers a request is published by the server itself, wherever its reply subject points to, and no permission of who asks

@@ -75,7 +75,8 @@ def reader_of(name: str) -> Callable[[bytes | None], str | None]:
         begins = block.find(line) + len(line)
         if begins < len(line) or block.find(raw, begins) >= 0:  # not a plain line of its own, or more than one
             return headers_in(block).get(name)
-        return block[begins:].partition(_CRLF)[0].strip(_BLANKS).decode("utf-8", "replace")
+        ends = block.find(_CRLF, begins)
+        return block[begins : ends if ends >= 0 else None].strip(_BLANKS).decode("utf-8", "replace")
 
     return value_in
 
@@ -88,7 +89,7 @@ Answered = dict[int, Callable[[bytes, bytes], None]]
 
 
 class QuickParser(Parser):
-    """The library's parser, except for messages of a subscription with a taker, which gets them raw."""
+    """The library's parser, except for messages: a taker gets those of its subscription raw, the client all others."""
 
     def __init__(self, client: Client, takers: Takers, answered: Answered) -> None:
         super().__init__(client)

@@ -75,7 +75,7 @@ class Projector:
         self.reopen: Callable[[], Awaitable[None]] | None = None
         """Called where DuckDB has invalidated the open file; has to serve the view from a working one."""
         self.more_memory: Callable[[], bool] = lambda: False
-        """Called where a fold had too little memory: whether the view has more of it once it is opened again."""
+        """Called where a fold lacks memory in a view that was just opened: whether it has more once opened again."""
         self._given_up: Instance | None = None
         self._alone: Instance | None = None
         """A view that was opened again as a fold lacked memory, and has folded nothing since: it is without statements

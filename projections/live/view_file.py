@@ -154,15 +154,14 @@ class LiveFiles:
     async def reopen(self, view: View) -> None:
         """Serve a copy of the live file, with all that was committed. Raises duckdb.Error, OSError.
 
-        DuckDB invalidates a database whose transaction it can neither commit nor roll back (an analyst's statement had
-        used up all memory). It refuses every statement until the file is opened again, and one process cannot do that
-        while running statements still have it open; hence the copy.
+        For a view whose fold lacks memory, and for one that DuckDB has invalidated, as it does where it can neither
+        commit nor roll back (an analyst's statement had used up all memory). DuckDB refuses every statement then until
+        the file is opened again, and one process cannot do that while running statements still have it open; hence the
+        copy.
         """
         old = view.instance
         if old.path is None:
             return
-        # Its sessions would read on what no longer moves. Who saves waits for the view meanwhile.
-        await asyncio.to_thread(self.stop_serving, old, _STOPS_WITHIN_SECONDS)
         path = next_file(self.directory)
         try:
             await asyncio.to_thread(copy_closed, old.path, path)
@@ -170,6 +169,8 @@ class LiveFiles:
         except (duckdb.Error, OSError):
             discard(path)
             raise
+        # Its sessions would read on what no longer moves. Who saves waits for the view meanwhile.
+        await asyncio.to_thread(self.stop_serving, old, _STOPS_WITHIN_SECONDS)
         point_to(path)
         closed = asyncio.Event()
         await view.swap(fresh, then=closed.set)

@@ -190,6 +190,20 @@ async def test_a_session_reads_on_no_file_that_was_opened_again_and_attaches_at_
         assert await asyncio.to_thread(asked, before.attach_statement()) == [("after",), ("before",)]
 
 
+async def test_a_view_that_cannot_be_opened_again_is_served_to_analysts_as_before(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def copy(_source: Path, _target: Path) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    async with given_up(tmp_path / "views", monkeypatch) as (_, view, files, _):
+        assert files.address is not None
+        monkeypatch.setattr(view_file, "copy_closed", copy)
+        with pytest.raises(OSError, match="No space left"):
+            await files.reopen(view)
+        assert await asyncio.to_thread(asked, files.address.attach_statement()) == [("before",)]
+
+
 @pytest.mark.parametrize("kind", [duckdb.OutOfMemoryException, duckdb.FatalException])
 async def test_a_question_is_asked_again_while_the_view_cannot_answer(kind: type[duckdb.Error]) -> None:
     view, times = View(Instance(open_view(None))), []
