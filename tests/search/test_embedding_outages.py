@@ -63,9 +63,13 @@ def _no_numbers(endpoint: EmbeddingEndpoint) -> None:
     endpoint.lost, endpoint.nowhere = " ", math.nan
 
 
+def _refuses(endpoint: EmbeddingEndpoint) -> None:
+    endpoint.refuse = " "
+
+
 def _mend(endpoint: EmbeddingEndpoint) -> None:
     endpoint.dead, endpoint.delay, endpoint.retry_after, endpoint.half = False, 0.0, "", False
-    endpoint.body, endpoint.lost = None, ""
+    endpoint.body, endpoint.lost, endpoint.refuse = None, "", ""
     endpoint.dimensions, endpoint.fail_next = 64, 0
 
 
@@ -167,7 +171,7 @@ def health(node: RunningNode) -> dict[str, Any]:
     return told
 
 
-@pytest.mark.parametrize("misbehave", [_dead, _slow, _too_many, _wrong_size, _fails, _no_json, _no_numbers])
+@pytest.mark.parametrize("misbehave", [_dead, _slow, _too_many, _wrong_size, _fails, _no_json, _no_numbers, _refuses])
 def test_an_endpoint_that_misbehaves_delays_no_search_and_loses_no_item(
     misbehave: Misbehaviour, endpoint: EmbeddingEndpoint, tmp_path: Path
 ) -> None:
@@ -314,6 +318,26 @@ def test_an_endpoint_that_refuses_everything_costs_no_text_its_embedding(
         endpoint.refuse = ""
         until(lambda: {one["id"] for one in found(node, "kitchen", "vector")["results"]} == ids, "all of them")
         assert refused(ledger) == 0
+
+
+@pytest.mark.parametrize("refuses", [_refuses, _no_numbers])
+async def test_a_text_asked_for_just_before_the_endpoint_is_mended_is_not_taken_for_one_that_it_refuses(
+    refuses: Misbehaviour, endpoint: EmbeddingEndpoint, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The probe behind a refusal succeeds then: the text would have no vector for good."""
+    refuses(endpoint)
+    answer = endpoint.answer
+
+    def mended_for_the_probe(key: str, body: bytes) -> tuple[int, bytes]:
+        if PROBE.encode() in body:
+            _mend(endpoint)
+        return answer(key, body)
+
+    monkeypatch.setattr(endpoint, "answer", mended_for_the_probe)
+    paid = OpenAIEmbedder(base_url=endpoint.url, api_key="k", model="small", dimensions=64, retries=0)
+    assert (await paid.embed(["bake bread"])).any()
+    assert endpoint.texts[-2:] == [PROBE, "bake bread"]
+    await paid.close()
 
 
 @pytest.mark.parametrize("nowhere", [math.nan, math.inf, 1e300, 0.0, None])

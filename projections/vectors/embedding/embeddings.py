@@ -138,22 +138,31 @@ class OpenAIEmbedder:
         return vectors
 
     async def _ask(self, texts: Sequence[str]) -> Vectors:
+        """The vectors of one batch. A single text is refused only if it is so before and after a probe that succeeds.
+
+        An endpoint that refused everything may have been mended between the text and the probe.
+        """
+        try:
+            return await self._asked(texts)
+        except EmbeddingFailed as error:
+            if not error.refused or len(texts) > 1 or list(texts) == [PROBE]:
+                raise
+        await self._takes_others()
+        return await self._asked(texts)
+
+    async def _asked(self, texts: Sequence[str]) -> Vectors:
         import openai
 
-        inputs = [text[:MAX_CHARACTERS] for text in texts]
         try:
             async with self._places:
                 answer = await self._client.embeddings.create(
-                    input=inputs,
+                    input=[text[:MAX_CHARACTERS] for text in texts],
                     model=self.model,
                     encoding_format="float",
                     dimensions=self.dimensions if self._shorten else openai.omit,
                 )
         except openai.OpenAIError as error:
-            failure = self._failure(error, len(texts))
-            if failure.refused and len(texts) == 1 and inputs != [PROBE]:
-                await self._takes_others()
-            raise failure from error
+            raise self._failure(error, len(texts)) from error
         except UNREADABLE as error:
             raise self._useless("an answer that is not JSON") from error
         try:
@@ -169,16 +178,14 @@ class OpenAIEmbedder:
         rows = [row for _, row in given]
         if len(rows) != len(texts) or any(len(row) != self.dimensions for row in rows):
             raise self._useless(self._given({len(row) for row in rows}, len(rows), len(texts)))
-        return await self._pointing(unit(rows), texts)
+        return self._pointing(unit(rows))
 
-    async def _pointing(self, vectors: Vectors, texts: Sequence[str]) -> Vectors:
+    def _pointing(self, vectors: Vectors) -> Vectors:
         """The vectors, unless one of them points nowhere: then its text is one that the model does not take."""
         if vectors.any(axis=1).all():
             return vectors
         failure = self._useless("a vector of zeros, or of what are no numbers")
         failure.refused = True
-        if len(texts) == 1 and list(texts) != [PROBE]:
-            await self._takes_others()
         raise failure
 
     def _useless(self, what: str) -> EmbeddingFailed:
@@ -200,7 +207,7 @@ class OpenAIEmbedder:
         """Accept an answer for a part of the texts: only the others are requested again."""
         missing = [place for place in range(len(texts)) if place not in part]
         vectors = np.empty((len(texts), self.dimensions), np.float32)
-        vectors[list(part)] = await self._pointing(unit(list(part.values())), [texts[place] for place in part])
+        vectors[list(part)] = self._pointing(unit(list(part.values())))
         vectors[missing] = await self._ask([texts[place] for place in missing])
         return vectors
 
