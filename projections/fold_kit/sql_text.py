@@ -64,6 +64,15 @@ def among(values: Iterable[str | int]) -> str:
     return ", ".join(map(literal, values)) or "NULL"
 
 
+def rows_with(table: str, column: str, values: str) -> str:
+    """The rows of a table that have one of the values of a query, to be joined with few rows.
+
+    DuckDB takes a table for empty until rows of it are committed. Then it joins the wrong way round, and copies the
+    whole table into memory, with its texts. This filter cannot be turned round.
+    """
+    return f"(FROM {table} WHERE coalesce({column} IN ({values}), false))"
+
+
 _FEW = 50
 
 

@@ -196,7 +196,8 @@ class VersionedView:
             stated = bench.table(" UNION ALL ".join(self._queries[fact] for fact in changes))
             changed = filled(stated, [column.name for column in self._carried])
             bench.present({_CHANGES: changed})
-            bench.run(self._insert(self._from_changes(changed)))
+            before = bench.few_of(self.table, "valid_from", f"SELECT closes FROM {_CHANGES}")
+            bench.run(self._insert(self._from_changes(changed, before)))
             accepted = bench.presented("accepted").select(("entity", "closes", "position", "stream_time"))
             ends = accepted.filter(pc.and_(pc.equal(accepted["entity"], self._entity), pc.is_valid(accepted["closes"])))
             bench.run_later(self._end, {f"ends_of_{self.table}": ends})
@@ -243,8 +244,8 @@ class VersionedView:
         )
         return f"SELECT closes, {columns} FROM {table_of(fact)} e"
 
-    def _from_changes(self, changed: pa.Table) -> str:
-        """The rows of _CHANGES, with what some of them do not state, from the versions before the batch.
+    def _from_changes(self, changed: pa.Table, before: str) -> str:
+        """The rows of _CHANGES, with what some of them do not state, from the versions `before` the batch.
 
         A column that all of them state is not read there: contents are most of a table.
         """
@@ -254,7 +255,7 @@ class VersionedView:
             else f"c.{column.name}"
             for column in self._folded
         )
-        return f"SELECT {columns} FROM {_CHANGES} c LEFT JOIN {self.table} v ON v.valid_from = c.closes"
+        return f"SELECT {columns} FROM {_CHANGES} c LEFT JOIN {before} v ON v.valid_from = c.closes"
 
     def _insert(self, rows: str) -> str:
         columns = ", ".join(column.name if column.derived is None else column.derived.sql for column in self.columns)

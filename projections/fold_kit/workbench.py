@@ -24,6 +24,7 @@ from ledger.event import Fact
 from ledger.privacy.keyring import Keyring
 from projections.fold_kit.identities import Identities
 from projections.fold_kit.parser import Parser
+from projections.fold_kit.sql_text import rows_with
 
 T = TypeVar("T")
 Facts = tuple[type[Fact], ...]
@@ -40,6 +41,9 @@ class Workbench:
 
     `keyring` opens sealed values; with an empty one, every sealed event is refused.
     """
+
+    _uncommitted = False
+    """Whether it may join with rows that are committed after many batches alone."""
 
     def __init__(self, con: duckdb.DuckDBPyConnection, keyring: Keyring | None = None) -> None:
         self.con = con
@@ -162,6 +166,13 @@ class Workbench:
         self.present(relations)
         return self.rows(query)
 
+    def few_of(self, table: str, column: str, values: str) -> str:
+        """A relation to join with in the place of a table: at least the rows that have one of the values of a query.
+
+        In a lane only those, as its rows are not committed yet.
+        """
+        return rows_with(table, column, values) if self._uncommitted else table
+
     def run(self, statement: str) -> None:
         """Execute a statement without parameters."""
         self._execute(statement)
@@ -211,6 +222,8 @@ _EXECUTE = compile("con.execute(statement)", __name__, "eval")
 
 class _LaneBench(Workbench):
     """The bench of a lane. It reads in the lanes before it, and gathers what is to be run later."""
+
+    _uncommitted = True
 
     def __init__(self, con: duckdb.DuckDBPyConnection, before: dict[str, _Lane]) -> None:
         super().__init__(con)

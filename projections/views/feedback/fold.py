@@ -19,6 +19,7 @@ from projections.fold_kit.recalls import counts
 from projections.fold_kit.sql_text import ALL_DIFFERENT, Moment, Value, among, literal
 from projections.fold_kit.workbench import Facts, Workbench, table_of
 from projections.views.knowledge.evidence import OPPOSING, SUPPORTING, counted_as
+from projections.views.recalls.tables import PACKED, of_recalls
 
 TABLES = f"""
 CREATE TABLE feedback (
@@ -49,16 +50,6 @@ _OF_EVENT = {
     "actor": "actor",
 }
 _TRACED = ("position", "org", "knowledge_id", "trace_id")
-# Few recalls are of the trace: their items are looked at only then.
-_SERVED = f"""
-SELECT DISTINCT f.position FROM ({{rated}}) f(position, org, knowledge_id, trace_id)
-JOIN recall_events r ON r.org = f.org AND r.trace_id = f.trace_id AND r.position < f.position AND {counts("r.d.")}
-    AND list_contains(list_transform(r.d.items, lambda x: x.id), f.knowledge_id)
-UNION
-SELECT f.position FROM ({{rated}}) f(position, org, knowledge_id, trace_id)
-JOIN recall_remains r ON r.org = f.org AND r.trace_id = f.trace_id AND r.position < f.position AND {counts("r.")}
-    AND list_contains(r.items, f.knowledge_id)
-"""
 _EVIDENCE = f"""
 SELECT org, knowledge_id, ({SUPPORTING})::BIGINT AS supporting, ({OPPOSING})::BIGINT AS opposing
 FROM {{cases}} GROUP BY org, knowledge_id
@@ -116,7 +107,8 @@ def _credit(bench: Workbench, cases: pa.Table) -> pa.ChunkedArray:
         for rows, trace in ((traced, "named"), (others, "trace_id"))
     ]
     bench.present({"traced": pa.concat_tables([rows.rename_columns(_TRACED) for rows in both])})
-    served = pa.array([position for (position,) in bench.rows(_SERVED.format(rated="FROM traced"))], pa.int64())
+    packed = bench.few_of(PACKED, "trace_id", "SELECT trace_id FROM traced")
+    served = pa.array([at for (at,) in bench.rows(_query_of_served("FROM traced", packed))], pa.int64())
     credit = pc.if_else(pc.is_in(cases["position"], served), "served", "not_served")
     return pc.if_else(pc.is_valid(cases["named"]), credit, "untraced")
 
@@ -158,6 +150,22 @@ def fold_few(con: duckdb.DuckDBPyConnection, counted: list[Counted]) -> None:
             )
 
 
+def _query_of_served(rated: str, packed: str = PACKED) -> str:
+    """The positions of those of these cases (position, org, knowledge_id, trace_id) whose item was served before to
+    that trace. Few recalls are of the trace: their items are looked at only then.
+    """
+    of_all = of_recalls("position, org, trace_id, d.kind AS kind, d.items AS items", packed)
+    return f"""
+        SELECT DISTINCT f.position FROM ({rated}) f(position, org, knowledge_id, trace_id)
+        JOIN ({of_all}) r ON r.org = f.org AND r.trace_id = f.trace_id AND r.position < f.position AND {counts("r.")}
+            AND list_contains(list_transform(r.items, lambda x: x.id), f.knowledge_id)
+        UNION
+        SELECT f.position FROM ({rated}) f(position, org, knowledge_id, trace_id)
+        JOIN recall_remains r ON r.org = f.org AND r.trace_id = f.trace_id AND r.position < f.position
+            AND {counts("r.")} AND list_contains(r.items, f.knowledge_id)
+    """
+
+
 def _served(con: duckdb.DuckDBPyConnection, rated: list[Counted]) -> set[int]:
     """The positions of those cases whose item was served before to one of their traces."""
     traced: list[tuple[Value, ...]] = [
@@ -166,4 +174,4 @@ def _served(con: duckdb.DuckDBPyConnection, rated: list[Counted]) -> set[int]:
     if not traced:
         return set()
     values = ", ".join(f"({', '.join(map(literal, each))})" for each in traced)
-    return {position for (position,) in con.execute(_SERVED.format(rated=f"VALUES {values}")).fetchall()}
+    return {position for (position,) in con.execute(_query_of_served(f"VALUES {values}")).fetchall()}

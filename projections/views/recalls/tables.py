@@ -29,6 +29,18 @@ KEPT = ", ".join(
 """The columns that both tables of recalls have: those of a decoded event that differ between recalls."""
 PARSED = f"from_json(data, {text(data_structure(RecallServed))})"
 """The data of a recall that waits, as a struct."""
+PACKED = "packed_recalls"
+"""The table of those that do not wait."""
+
+
+def of_recalls(columns: str, packed: str = PACKED) -> str:
+    """A query of these columns of all recalls whose detail is kept. Of `d` it reads only the fields that it names.
+
+    Of the view `recall_events`, DuckDB reads the whole of each recall's data. `packed` is a relation in the place of
+    the table.
+    """
+    return f"""SELECT {columns} FROM {packed}
+        UNION ALL SELECT {columns} FROM (SELECT {KEPT}, {PARSED} AS d FROM waiting_recalls)"""
 
 
 def _each(items: str) -> str:

@@ -16,7 +16,7 @@ from ledger.privacy.sealed import USER
 from projections.fold_kit import late_compute as pc
 from projections.fold_kit.decisions import Counted
 from projections.fold_kit.inserting import insert
-from projections.fold_kit.sql_text import Moment, Value, among, literal, text
+from projections.fold_kit.sql_text import Moment, Value, among, literal, rows_with, text
 from projections.fold_kit.workbench import Facts, Workbench, table_of
 
 TABLES = """
@@ -32,6 +32,7 @@ COMMENT ON COLUMN tombstones.position IS 'Log position of the event that retired
 """
 
 _PERSON = f"starts_with(actor, {text(USER)})"
+_VERSIONS = "knowledge_versions"
 _CLEANED = "expired"  # the reason that cleaning states, of short memories (producers/operations/memory/health.py)
 _OF_A_MODEL = "('extraction', 'conflict')"
 _CAUSED = f"e.event_id = s.causation_id AND e.org = s.org AND e.position < s.position AND e.entity IN {_OF_A_MODEL}"
@@ -42,7 +43,7 @@ INSERT INTO tombstones
 WITH s AS ({{rows}}), of_a_model AS ({{of_a_model}})
 SELECT s.org, s.item_id, s.cause, s.stated, s.actor, s.position, make_timestamptz(s.stored_us)
 FROM s
-JOIN knowledge_versions AS before ON before.valid_from = s.stated
+JOIN {{versions}} AS before ON before.valid_from = s.stated
 WHERE CASE s.cause
     WHEN 'retired' THEN before.status <> 'expired'
         AND NOT (coalesce(before.layer, '') = 'short' AND s.reason = {text(_CLEANED)})
@@ -55,7 +56,8 @@ _OF_A_MODEL_BY_KEY = f"""
     WHERE {_CAUSED}"""
 # The lane of the events has no keys, but those of the batch, as it comes before the lane of this fold.
 _OF_A_MODEL_BY_ID = f"""
-SELECT s.position FROM caused AS s JOIN other_events AS e ON e.event_id = s.causation_id
+SELECT s.position FROM caused AS s
+JOIN {rows_with("other_events", "event_id", "SELECT causation_id FROM caused")} AS e ON e.event_id = s.causation_id
 WHERE {_CAUSED}"""
 _BY_A_MODEL = pa.schema([("position", pa.int64())])
 _LIFT = """
@@ -77,7 +79,8 @@ def fold(bench: Workbench, facts: Facts) -> None:
                     stored_us, d.reason AS reason, {content} AS content, causation_id
                 FROM {table_of(fact)} WHERE {_PERSON} AND {condition}"""
             bench.present({"by_a_model": _of_a_model(bench, bench.presented(table_of(fact)))})
-            bench.run(_APPEND.format(rows=rows, of_a_model="FROM by_a_model"))
+            versions = bench.few_of(_VERSIONS, "valid_from", "SELECT stated FROM s")
+            bench.run(_APPEND.format(rows=rows, of_a_model="FROM by_a_model", versions=versions))
     if KnowledgeRestored in facts:
         restored = f"SELECT org, entity_id AS item_id, position FROM {table_of(KnowledgeRestored)}"
         bench.run(_LIFT.format(rows=restored))
@@ -96,7 +99,7 @@ def fold_few(con: duckdb.DuckDBPyConnection, counted: list[Counted]) -> None:
     rows = [(c, row) for c in counted if (row := _row(c)) is not None]
     caused = [row for c, row in rows if c.envelope.causationid is not None]
     if caused:
-        con.execute(_APPEND.format(rows=_values(caused, _NAMES), of_a_model=_OF_A_MODEL_BY_KEY))
+        con.execute(_APPEND.format(rows=_values(caused, _NAMES), of_a_model=_OF_A_MODEL_BY_KEY, versions=_VERSIONS))
     if len(caused) < len(rows):
         _append(con, [(c, row) for c, row in rows if c.envelope.causationid is None])
     restored = [(c.org, c.entity_id, c.position) for c in counted if isinstance(c.fact, KnowledgeRestored)]
