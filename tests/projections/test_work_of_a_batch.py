@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +15,9 @@ from ledger.events.knowledge import KnowledgeRated, KnowledgeRetired, KnowledgeR
 from ledger.events.recall import RecallServed, ServedItem
 from projections.engine import batch, gate
 from projections.engine.batch import fold_batch
+from projections.engine.duckdb import open_view
+from projections.engine.registry import LANES
 from projections.fold_kit.workbench import Workbench
-from tests.projections.empty_views import empty_view
 from tests.projections.histories import rows, saved, stored
 
 ANN = "user:ann"
@@ -29,7 +30,13 @@ def caused(number: int) -> Lineage:
 
 
 def log_of_before() -> list[NewEvent]:
-    return [NewEvent(saved(f"k{n}", ANN, scopes=[ANN]).fact, f"k{n}", ANN, id=f"e{n}") for n in range(BEFORE)]
+    """Items, and recalls that served each to a trace."""
+    events = [NewEvent(saved(f"k{n}", ANN, scopes=[ANN]).fact, f"k{n}", ANN, id=f"e{n}") for n in range(BEFORE)]
+    for n in range(BEFORE):
+        served = [ServedItem(id=f"k{n}", version=1, relevance=0.5)]
+        recall = RecallServed(query="q", visible_scopes=[ANN], items=served, view_position=1)
+        events.append(NewEvent(recall, f"before-{n}", ANN, lineage=Lineage(trace_id=f"t{n}")))
+    return events
 
 
 def batch_of_all_kinds() -> list[NewEvent]:
@@ -39,11 +46,21 @@ def batch_of_all_kinds() -> list[NewEvent]:
         events += [
             saved(f"new{n}", ANN, scopes=[ANN]),
             NewEvent(KnowledgeRevised(content=f"corrected {n}"), f"k{n}", ANN, lineage=caused(n)),
-            NewEvent(KnowledgeRated(verdict="helpful", case=Case(task="t", outcome="o")), f"k{n + 1}", ANN),
+            NewEvent(
+                KnowledgeRated(verdict="helpful", case=Case(task="t", outcome="o")),
+                f"k{n + 1}",
+                ANN,
+                lineage=traced(n + 1),
+            ),
             NewEvent(KnowledgeRetired(reason="it is wrong"), f"k{n + 2}", ANN, lineage=caused(n)),
             NewEvent(RecallServed(query="q", visible_scopes=[ANN], items=served, view_position=1), f"recall-{n}", ANN),
         ]
     return events
+
+
+def traced(number: int) -> Lineage:
+    """Every second event is of a trace to which the item was served."""
+    return Lineage(trace_id=f"t{number}" if number % 2 else None)
 
 
 def built(operator: dict[str, Any]) -> Iterator[int]:
@@ -55,38 +72,47 @@ def built(operator: dict[str, Any]) -> Iterator[int]:
         yield from built(each)
 
 
+@pytest.mark.parametrize("names", [(), LANES], ids=["committed", "in lanes"])
 def test_no_join_of_a_fold_builds_a_table_of_what_was_there_before(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    names: Iterable[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
+    """Neither where the batches before are committed, nor in lanes, whose rows are committed at the end alone."""
     monkeypatch.setattr(batch, "SMALL", 0)
     monkeypatch.setattr(gate, "LEAST", 0)
-    profile, seen = tmp_path / "profile.json", dict[str, int]()
+    profiles, seen = dict[Workbench, Path](), dict[str, int]()
 
     def profiled(name: str) -> Any:
         asked = getattr(Workbench, name)
 
         def ask(bench: Workbench, statement: str) -> Any:
+            if bench not in profiles:
+                profiles[bench] = tmp_path / f"profile-{len(profiles)}.json"
+                bench.con.execute("SET enable_profiling = 'json'")
+                bench.con.execute(f"SET profiling_output = '{profiles[bench]}'")
             answer = asked(bench, statement)
-            if profile.exists():
-                seen[statement] = max(built(orjson.loads(profile.read_bytes())), default=0)
-                profile.unlink()
+            if profiles[bench].exists():
+                seen[statement] = max(built(orjson.loads(profiles[bench].read_bytes())), default=0)
+                profiles[bench].unlink()
             return answer
 
         return ask
 
-    with empty_view() as con:
+    with open_view(None) as con:  # where rows have been before, DuckDB estimates that there are some
         bench = Workbench(con)
+        if names:
+            bench.open_lanes(names)
         fold_batch(bench, stored(log_of_before()))
-        for name in ("run", "rows", "table"):
-            monkeypatch.setattr(Workbench, name, profiled(name))
-        con.execute("SET enable_profiling = 'json'")
-        con.execute(f"SET profiling_output = '{profile}'")
-        folded = fold_batch(bench, stored(batch_of_all_kinds(), BEFORE + 1))
+        with monkeypatch.context() as patched:
+            for name in ("run", "rows", "table"):
+                patched.setattr(Workbench, name, profiled(name))
+            folded = fold_batch(bench, stored(batch_of_all_kinds(), 2 * BEFORE + 1))
+            bench.close_lanes()
         con.execute("RESET enable_profiling")
         assert (folded.accepted, folded.refused) == (BATCH, 0)
         assert rows(con, "SELECT cause, count(*) FROM tombstones GROUP BY ALL ORDER BY ALL") == [
             ("corrected", BATCH // 5),
             ("retired", BATCH // 5),
         ]
+        assert rows(con, "SELECT DISTINCT credit FROM feedback ORDER BY ALL") == [("served",), ("untraced",)]
     assert any(number > 0 for number in seen.values())  # some of them join
     assert {statement: number for statement, number in seen.items() if number > 2 * BATCH} == {}
