@@ -47,9 +47,14 @@ class Batches:
     async def next(self) -> Ahead | None:
         """The next batch; None after the last. Raises what ended the reading or the decoding."""
         batch = await self._queue.get()
+        self._queue.task_done()
         if isinstance(batch, Exception):
             raise batch
         return batch
+
+    async def taken(self) -> None:
+        """Wait until every batch was taken: only then the next one is decoded, as each takes some 50 MB."""
+        await self._queue.join()
 
     async def put(self, batch: Ahead | Exception | None) -> None:
         """Append a batch, once there is room for it; None at the end."""
@@ -76,6 +81,7 @@ async def decoded_ahead(
 
         async def from_archive(part: Segment) -> bool:
             assert archive is not None  # _next_part found the part in it
+            await batches.taken()
             decoded = await loop.run_in_executor(decoder, archive.decoded, parser, keyring, part, parked)
             if decoded is not None:
                 await batches.put(decoded)
@@ -84,6 +90,7 @@ async def decoded_ahead(
         async def from_log(part: Segment) -> None:
             async with _reading(ledger, part) as lists:
                 while events := await _gathered(lists, part.last):
+                    await batches.taken()
                     await batches.put(
                         await loop.run_in_executor(decoder, decode_ahead, parser, keyring, events, parked)
                     )

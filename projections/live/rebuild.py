@@ -16,6 +16,7 @@ from datetime import datetime
 from pathlib import Path
 
 import duckdb
+import pyarrow as pa
 import structlog
 import uvloop
 
@@ -44,11 +45,14 @@ from projections.live.more_memory import made_with_memory, read_with_memory
 
 logger = structlog.get_logger(__name__)
 
-MEMORY_LIMIT = 352_000_000
+MEMORY_LIMIT = 416_000_000
 """Bytes that DuckDB may take for a new file; more where its texts are too large for that."""
 CHECKPOINT_EVERY = 350_000
 """Events between checkpoints of the new file. Without them, all that is committed stays in memory until the end; with
 many, row groups that are not full are merged again and again."""
+
+_FREED_PAGES_ARE_KEPT_MS = 10_000
+"""How long Arrow keeps pages that it has freed: each batch takes as many again, and to have them anew costs 3 %."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +130,8 @@ async def folded_into(
     It is whole and closed when the block succeeds, and removed where anything fails. Raises as rebuild_into does.
     """
     keyring = keyring or Keyring()
+    if pa.default_memory_pool().backend_name == "jemalloc":  # as in a process of its own
+        pa.jemalloc_set_decay_ms(_FREED_PAGES_ARE_KEPT_MS)
 
     async def whole(memory_limit: int, *, in_lanes: bool) -> tuple[View, int]:
         async with decoded_ahead(log, keyring, Segment(1, last), parked, archive=archive) as batches:

@@ -13,6 +13,7 @@ import pytest
 
 from kledger.contract.errors import BrokerUnavailable, LogGap, ViewBehind
 from kledger.contract.knowledge import Source
+from ledger.archive.segments import Segment
 from ledger.event import StoredEvent
 from ledger.privacy.keyring import Keyring
 from ledger.store.in_memory import MemoryLedger
@@ -157,6 +158,33 @@ async def test_a_vault_that_does_not_answer_as_events_are_opened_ends_the_catchi
         await catch_up(ledger, view, 25)
     assert asked == [1, 11]
     view.close()
+
+
+async def test_one_batch_is_ready_and_none_is_decoded_beside_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each holds some 50 MB, and one that is ready keeps the folding busy."""
+    ledger = MemoryLedger()
+    await ledger.append_many([saved(f"k{n}") for n in range(40)])
+    for limit in ("_LIST", "_BATCH", "_LAST_BATCHES"):
+        monkeypatch.setattr(decoded_ahead, limit, 10)
+    asked, loop, second = list[int](), asyncio.get_running_loop(), asyncio.Event()
+
+    def decoded(parser: Parser, keyring: Keyring, events: list[StoredEvent], parked: Parked) -> Ahead:
+        asked.append(events[0].position)
+        batch = decode_ahead(parser, keyring, events, parked)
+        if len(asked) == 2:
+            loop.call_soon_threadsafe(second.set)
+        return batch
+
+    monkeypatch.setattr(decoded_ahead, "decode_ahead", decoded)
+    async with decoded_ahead.decoded_ahead(ledger, Keyring(), Segment(1, 40)) as batches:
+        await batches.next()
+        await second.wait()
+        for _ in range(1_000):
+            await asyncio.sleep(0)
+        assert asked == [1, 11]
+        while await batches.next() is not None:
+            pass
+    assert asked == [1, 11, 21, 31]
 
 
 async def test_whatever_ends_the_reading_of_the_log_ends_the_catching_up(monkeypatch: pytest.MonkeyPatch) -> None:
