@@ -55,6 +55,11 @@ class SessionSettings(EnvironmentSettings):
         """Microseconds."""
         return int(self.days * 86_400e6)
 
+    @property
+    def steady_seconds(self) -> float:
+        """So long a node has to see its clock go on before it removes anything for its age: an hour of 30 days."""
+        return min(3_600.0, self.days * 86_400 / 24)
+
 
 def session_settings_from_environment() -> SessionSettings:
     """The settings of this node. Raises InvalidPayload for an invalid one."""

@@ -14,6 +14,7 @@ from ledger.privacy.keyring import Keyring
 from ledger.privacy.vault import Vault
 from ledger.sessions.jetstream import JetStreamSessions, ensure_sessions_stream
 from ledger.sessions.settings import SessionSettings
+from ledger.sessions.steady import SteadyClock
 from ledger.sessions.store import SessionStore
 from producers.operations.desk import Desk
 from producers.operations.sessions.closing import housekeeping
@@ -53,10 +54,11 @@ async def open_sessions(
 async def keep_in_time(desk: Desk) -> None:
     """Close idle sessions and remove those whose time is over, until cancelled."""
     assert desk.sessions is not None  # the node has opened them
-    pause = min(MOST_BETWEEN_SECONDS, desk.sessions.settings.idle_minutes * 60 / _SHARE)
+    settings, clock = desk.sessions.settings, SteadyClock()
+    pause = min(MOST_BETWEEN_SECONDS, settings.idle_minutes * 60 / _SHARE)
     while True:
         try:
-            closed, removed = await housekeeping(desk)
+            closed, removed = await housekeeping(desk, lambda: clock.seconds() >= settings.steady_seconds)
             if closed or removed:
                 log.info("sessions ended", closed=closed, removed=removed)
         except LedgerError as error:  # the next round tries again

@@ -7,6 +7,8 @@ from typing import Any
 import pytest
 
 from ledger.event import JsonObject
+from ledger.sessions.settings import SessionSettings
+from ledger.sessions.steady import SteadyClock
 from producers.operations.sessions import appending, closing, scratchpad
 from producers.operations.sessions.closing import housekeeping
 from tests.doors.http_door import ALICE, BOB, Door, refusal
@@ -154,3 +156,38 @@ async def test_words_are_removed_thirty_days_after_the_last_one(door: Door, cloc
     await door.desk.view.wait_for(await door.head())
     assert await housekeeping(door.desk) == (0, 0)
     refusal(await door.get("/api/sessions/sess_xxx/messages", headers=ALICE), 404, "unknown_session")
+
+
+async def test_no_word_is_removed_by_a_clock_that_is_a_year_ahead_for_a_while(door: Door, clock: Clock) -> None:
+    beside = [0.0]
+    steady = SteadyClock(lambda: clock.now / 1e6, lambda: beside[0])
+
+    async def round_after(seconds: float, *, set_ahead: float = 0.0) -> tuple[int, int]:
+        beside[0] += seconds
+        clock.now += round((seconds + set_ahead) * 1e6)
+        await door.desk.view.wait_for(await door.head())
+        return await housekeeping(door.desk, lambda: steady.seconds() >= 3_600)
+
+    await say(door, "a")
+    assert await round_after(7_200) == (1, 0)
+    year = 365 * 86_400.0
+    assert await round_after(30, set_ahead=year) == (0, 0)
+    assert await round_after(3_500) == (0, 0)
+    assert await round_after(30, set_ahead=-year) == (0, 0)
+    assert (await door.get("/api/sessions/sess_xxx/messages", headers=ALICE)).json()["total"] == 1
+    assert await round_after(31 * 86_400) == (0, 1), "an age by a clock that goes on is an age"
+
+
+async def test_a_clock_is_believed_once_a_node_has_seen_it_go_on_for_an_hour() -> None:
+    wall, beside = [1e9], [5.0]
+    steady = SteadyClock(lambda: wall[0], lambda: beside[0])
+    assert steady.seconds() == 0
+    wall[0], beside[0] = wall[0] + 1_000 + 59, beside[0] + 1_000
+    assert steady.seconds() == 1_000, "set right by a little"
+    for jump in (86_400, -3_600):
+        wall[0], beside[0] = wall[0] + 10 + jump, beside[0] + 10
+        assert steady.seconds() == 0
+        wall[0], beside[0] = wall[0] + 10, beside[0] + 10
+        assert steady.seconds() == 10
+    assert SessionSettings().steady_seconds == 3_600
+    assert SessionSettings(days=0.5).steady_seconds == 1_800

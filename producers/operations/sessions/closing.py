@@ -136,9 +136,10 @@ async def _stated(
     return appended.position
 
 
-async def housekeeping(desk: Desk) -> tuple[int, int]:
+async def housekeeping(desk: Desk, may_remove: Callable[[], bool] = lambda: True) -> tuple[int, int]:
     """Close the sessions that are idle, remove those whose time is over; how many of each.
 
+    `may_remove` says whether this node's clock, read just before, is to be believed: words that were removed are gone.
     What nobody has said a word in for so long is looked up in the log's view, and judged by the words themselves.
     Raises BrokerUnavailable, ViewBehind.
     """
@@ -169,12 +170,13 @@ async def housekeeping(desk: Desk) -> tuple[int, int]:
 
     async def closed_one(_row: Session, key: SessionKey, head: Head | None) -> None:
         nonlocal removed
-        if is_over(head):
+        if is_over(head) and may_remove():
             await remove_now(desk, NO_LINEAGE, key, "expired", is_over)
             removed += 1
 
     await _each(desk, "open", open_one)
-    await _each(desk, "closed", closed_one)
+    if may_remove():  # asked in each round, so that it is a round ago at most that the clock was last looked at
+        await _each(desk, "closed", closed_one)
     return closed, removed
 
 
