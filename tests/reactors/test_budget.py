@@ -132,5 +132,16 @@ def test_nobody_but_a_node_says_what_its_model_cost() -> None:
     assert spent(view) == 0.25
 
 
+def test_what_a_clock_a_year_ahead_dated_is_not_every_days_until_then() -> None:
+    """The day of its date has it, and so has a node whose clock is a day behind the broker's."""
+    kept = stored([used(0, PAID), used(1, PAID)])
+    year = timedelta(days=365)
+    ahead = kept[1]._replace(stored_ns=kept[1].stored_ns + int(year.total_seconds() * 1e9))
+    view = view_of([kept[0], ahead]).con
+    assert spent(view) == 0.25
+    assert spent(view, timedelta(days=1)) == 0
+    assert spent(view, year - timedelta(days=1)) == spent(view, year) == 0.25
+
+
 def spent(view: duckdb.DuckDBPyConnection, after: timedelta = timedelta(0)) -> float:
     return spent_since(view, START + after)

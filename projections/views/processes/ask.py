@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 import duckdb
@@ -121,9 +121,14 @@ def processes(
 
 
 def spent_since(cursor: duckdb.DuckDBPyConnection, moment: datetime) -> float:
-    """The cost of models since then in US dollars, by the records of nodes only, as other publishers could forge it."""
+    """The cost of models since then in US dollars, by the records of nodes only, as other publishers could forge it.
+
+    What is dated two days later or more is left out: a broker whose clock was ahead for a while dated it, and it would
+    count as every day's until then. A day is left for a node whose own clock is behind the broker's.
+    """
     row = cursor.execute(
-        "SELECT coalesce(sum(cost_usd), 0) FROM model_usage WHERE stated_by = 'node' AND time >= ?", [moment]
+        "SELECT coalesce(sum(cost_usd), 0) FROM model_usage WHERE stated_by = 'node' AND time >= ? AND time < ?",
+        [moment, moment + timedelta(days=2)],
     ).fetchone()
     return float(row[0]) if row else 0.0
 
