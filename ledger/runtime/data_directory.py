@@ -10,7 +10,7 @@ import structlog
 
 from kledger.contract.errors import InvalidPayload, NodeMisconfigured
 from ledger.runtime.private import UMASK
-from ledger.runtime.whole_file import check_directory_place
+from ledger.runtime.whole_file import check_directory_place, check_for_duckdb
 
 log = structlog.get_logger(__name__)
 
@@ -56,6 +56,7 @@ def check_data_place(data: Path) -> None:
     A node that was started on a backup would begin an empty log in it, and put its keys among files that are copied.
     """
     check_directory_place(data)
+    check_for_duckdb(data)
     if not is_data_directory(data) and all((data / name).exists() for name in _OF_A_BACKUP):
         raise InvalidPayload(
             f"{data} is a backup, and no data directory of a node: kledger backup --check {data} says whether it is "

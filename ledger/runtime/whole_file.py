@@ -71,6 +71,15 @@ def check_directory_place(directory: Path) -> None:
         raise _refused(reason)
 
 
+def check_for_duckdb(path: Path) -> None:
+    """Raise InvalidPayload where DuckDB can write no file at `path` or below it.
+
+    It takes a ? for the end of the path when it names the file beside that a commit is written to first.
+    """
+    if "?" in str(followed(path)):
+        raise _refused(f"{path} has a ?, with which DuckDB writes no file: name a path without one")
+
+
 def _hindrance(file: Path, over: bool) -> str | None:
     if file.is_dir():
         return f"{file} is a directory: name a file in it"

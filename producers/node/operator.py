@@ -21,7 +21,7 @@ from ledger.backup.address import StoreAddress, is_in_store
 from ledger.event import JsonObject
 from ledger.integrity.found import found_in_backup, lost_by_vault, missing_from_log
 from ledger.progress import Progress
-from ledger.runtime.whole_file import check_directory_place, check_place
+from ledger.runtime.whole_file import check_directory_place, check_for_duckdb, check_place
 from producers.access.book import TokenBook
 from producers.node.eraser import Eraser
 from producers.node.jobs import Jobs, Work
@@ -69,6 +69,7 @@ class Operator:
         match kind:
             case "replay":
                 check_place(file := outside(self.rebuilds.data, into))
+                check_for_duckdb(file)
                 work = partial(self.rebuilds.replay, to, file)
             case "backup":
                 work = partial(self._back_up, self._backup_place(into))

@@ -105,6 +105,31 @@ def test_a_backup_is_no_data_directory_for_any_command_and_is_left_as_it_is(
     assert {file: file.read_bytes() for file in whole.rglob("*") if file.is_file()} == before
 
 
+@pytest.mark.parametrize("through_a_link", [False, True])
+@pytest.mark.parametrize("words", [*sorted(MAKERS), ("token", "create")], ids=" ".join)
+def test_no_data_directory_is_made_where_duckdb_could_write_no_view(
+    words: tuple[str, ...], through_a_link: bool, tmp_path: Path
+) -> None:
+    named = folder = tmp_path / "why?"
+    folder.mkdir()
+    if through_a_link:
+        named = tmp_path / "link"
+        named.symlink_to(folder)
+    ran = subprocess.run(
+        [sys.executable, "-m", "kledger", *words, *NEEDED[words], "--data", str(named / "data")],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )
+    assert ran.returncode in (1, 2)
+    assert "name a path without one" in " ".join(ran.stderr.split())
+    assert "Traceback" not in ran.stderr
+    assert list(folder.iterdir()) == []
+
+
 @pytest.mark.parametrize("words", [words for words in commands_on_data() if words not in MAKERS], ids=" ".join)
 def test_a_mistyped_data_directory_is_said_and_none_is_made(words: tuple[str, ...], tmp_path: Path) -> None:
     needed = [word for word in NEEDED.get(words, ()) if word != "--new"]

@@ -220,13 +220,14 @@ def test_a_replay_to_a_moment_is_the_state_as_of_it(
     assert [row[2] for row in replayed if row[0] == name] == ["Once a day."]
 
 
-def test_a_replay_into_a_file_that_is_there_or_beyond_the_head_is_refused(
+def test_a_replay_into_a_file_that_is_there_or_cannot_be_or_beyond_the_head_is_refused(
     stocked: RunningNode, ledger: LedgerClient, tmp_path: Path
 ) -> None:
     there = tmp_path / "there.duckdb"
     there.write_text("mine")
     new, tomorrow = tmp_path / "new.duckdb", datetime.now(UTC) + timedelta(days=1)
-    for to, into in ((None, there), (head(ledger) + 1, new), (tomorrow, new)):
+    unwritable = tmp_path / "why?.duckdb"  # DuckDB takes what follows for no part of the path
+    for to, into in ((None, there), (head(ledger) + 1, new), (tomorrow, new), (None, unwritable)):
         with pytest.raises(InvalidPayload):
             ledger.wait_job(ledger.start_job("replay", to=to, into=into)["id"], timeout=PATIENCE)
     assert there.read_text() == "mine"
