@@ -21,6 +21,7 @@ import structlog
 from kledger.contract.errors import BrokerMisconfigured, DataDirectoryInUse
 from ledger.broker.access import ROLES, Role, accounts, new_passwords
 from ledger.event import JsonObject
+from ledger.runtime.private import hand_over
 
 log = structlog.get_logger(__name__)
 
@@ -116,6 +117,7 @@ def write_private(path: Path, content: bytes) -> None:
     descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     try:
         with os.fdopen(descriptor, "wb") as file:
+            hand_over(descriptor, path.parent)
             file.write(content)
             file.flush()
             os.fsync(file.fileno())

@@ -6,6 +6,7 @@ Every command imports this module, so it imports nothing that loads slowly.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import site
 from collections.abc import Iterator
@@ -25,6 +26,16 @@ def private_files() -> Iterator[None]:
         yield
     finally:
         os.umask(before)
+
+
+def hand_over(descriptor: int, folder: Path) -> None:
+    """Give a new file of root's to the owner of its folder: a node that runs as that user reads it, as all beside it.
+
+    `sudo kledger token create` beside such a node would otherwise make a file that it may not open.
+    """
+    if os.geteuid() == 0 and (there := folder.stat()).st_uid != 0:
+        with contextlib.suppress(PermissionError):  # such as a container's root without that right
+            os.fchown(descriptor, there.st_uid, there.st_gid)
 
 
 def child_environment(**more: str) -> dict[str, str]:

@@ -8,6 +8,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from ledger.runtime.private import hand_over
+
 
 def sync(path: Path) -> None:
     """Return once it is on the disk. Raises OSError."""
@@ -25,7 +27,9 @@ def append_lines(path: Path, lines: bytes) -> None:
     """
     with path.open("a+b", buffering=0) as file:
         before = file.seek(0, os.SEEK_END)
-        if before:
+        if not before:
+            hand_over(file.fileno(), path.parent)
+        else:
             file.seek(before - 1)
             lines = lines if file.read(1) == b"\n" else b"\n" + lines
         try:

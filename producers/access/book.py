@@ -21,7 +21,7 @@ from producers.access.tokens import TokenRecord, hash_of, read_records
 
 log = structlog.get_logger(__name__)
 
-_ABSENT = (0, 0, 0)
+_ABSENT = (0, 0, 0, 0)
 _HOW = "send Authorization: Bearer with a token of this node (kledger token create; KLEDGER_TOKEN for our programs)"
 
 
@@ -97,12 +97,12 @@ class TokenBook:
             raise TokenExpired(f"token {record.id} was good until {record.expires}: ask for another one")
         return record
 
-    def _stamp(self) -> tuple[int, int, int]:
+    def _stamp(self) -> tuple[int, int, int, int]:
         try:
             status = os.stat(self._file)  # noqa: PTH116  # Path.stat takes twice as long, on every request
         except OSError:
             return _ABSENT
-        return status.st_mtime_ns, status.st_ino, status.st_size
+        return status.st_mtime_ns, status.st_ctime_ns, status.st_ino, status.st_size
 
     def _reload(self) -> None:
         if self._path is None or self._stamp() == self._seen:
@@ -114,7 +114,10 @@ class TokenBook:
             self._seen = now
             try:
                 self._set(read_records(self._path))
-            except LedgerError as error:  # keep the tokens read before
+            except (
+                LedgerError
+            ) as error:  # keep the tokens read before; who made a first one means to have them asked for
+                self._required = True
                 log.error("the tokens changed and cannot be read; those known before still count", error=error.message)
 
     def _set(self, records: list[TokenRecord]) -> None:

@@ -28,6 +28,7 @@ from kledger.contract.resource import in_capitals, moment_of
 from kledger.contract.words import TokenRole
 from ledger.broker.server_config import write_private
 from ledger.runtime.data_directory import TOKENS, check_data_place
+from ledger.runtime.private import hand_over
 from producers.access.principal import Principal, bindings
 
 PREFIX = "kledger_"
@@ -81,6 +82,10 @@ def read_records(path: Path) -> list[TokenRecord]:
         return _RECORDS.validate_python(document["tokens"], strict=False)
     except FileNotFoundError:
         return []
+    except PermissionError as error:
+        raise NodeMisconfigured(
+            f"the tokens in {path} cannot be read: give the node's user the file, as chown does"
+        ) from error
     except (OSError, orjson.JSONDecodeError, ValidationError, KeyError, TypeError) as error:
         raise NodeMisconfigured(
             f"the tokens in {path} cannot be read ({type(error).__name__}): restore the file, or remove it and "
@@ -174,6 +179,7 @@ def _changing(data: Path) -> Iterator[list[TokenRecord]]:
     check_data_place(data)
     data.mkdir(exist_ok=True)
     with (data / f"{TOKENS}.lock").open("a+") as lock:
+        hand_over(lock.fileno(), data)
         fcntl.flock(lock, fcntl.LOCK_EX)
         records = read_records(tokens_file(data))
         yield records

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import stat
 import threading
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -24,6 +26,7 @@ from kledger.contract.errors import (
 )
 from kledger.contract.scopes import Caller
 from kledger.contract.words import TokenRole
+from ledger.integrity.signing_keys import SigningKeys
 from ledger.runtime.redaction import TOKEN
 from producers.access.book import TokenBook
 from producers.access.opening import analysts_of, tokens_for
@@ -125,6 +128,55 @@ def test_a_file_that_is_lost_or_damaged_opens_nothing(tmp_path: Path) -> None:
     assert book.required
     with pytest.raises(Unauthenticated):
         book.principal_of(bearer(token))
+
+
+@pytest.mark.parametrize("first", ["{ damaged", '{"tokens": [{}]}', "[]"])
+def test_a_first_file_that_cannot_be_read_opens_nothing_either_until_it_can(tmp_path: Path, first: str) -> None:
+    book = TokenBook(tokens_file(tmp_path))
+    assert not book.required
+    tokens_file(tmp_path).write_text(first)
+    assert book.required
+    with pytest.raises(Unauthenticated):
+        book.principal_of([])
+    tokens_file(tmp_path).unlink()
+    _, token = create_token(tmp_path, {"user": ["ada"]})
+    assert book.principal_of(bearer(token)) is not None
+
+
+def test_a_file_that_is_made_readable_is_read_without_a_further_change(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    book = TokenBook(tokens_file(tmp_path))
+    _, token = create_token(tmp_path, {"user": ["ada"]})
+    with monkeypatch.context() as while_closed, capture_logs() as told:
+        while_closed.setattr(Path, "read_bytes", raising(PermissionError(13, "Permission denied")))
+        assert book.required
+        with pytest.raises(Unauthenticated):
+            book.principal_of(bearer(token))
+    assert "chown" in told[0]["error"]
+    tokens_file(tmp_path).chmod(0o640)
+    assert book.principal_of(bearer(token)) is not None
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="root alone gives files away")
+def test_what_root_writes_into_a_directory_of_another_user_is_that_users(tmp_path: Path) -> None:
+    for folder in (data := tmp_path / "data", data / "keys"):
+        folder.mkdir()
+        os.chown(folder, 1234, 1235)
+    record, _ = create_token(data, {"user": ["ada"]})
+    revoke_token(data, record.id)
+    keys = SigningKeys.open(data / "keys")
+    keys.rotate()
+    files = [file for file in data.rglob("*") if file.is_file() and file.parent.name != "public"]
+    assert {file.name for file in files} == {"tokens.json", "tokens.json.lock", "signing.pem", "succession.jsonl"}
+    assert {(file.stat().st_uid, file.stat().st_gid) for file in files} == {(1234, 1235)}
+
+
+def raising(error: Exception) -> Callable[[Path], bytes]:
+    def read(_path: Path) -> bytes:
+        raise error
+
+    return read
 
 
 def test_a_fresh_node_that_asks_for_tokens_says_that_there_are_none_yet_and_one_that_lost_them_any_more(
