@@ -11,8 +11,11 @@ In the directory `keys` of a node, readable by its owner alone:
 from __future__ import annotations
 
 import base64
+import fcntl
+import os
 import stat
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -116,7 +119,14 @@ class SigningKeys:
         return self._key().sign(message)
 
     def rotate(self) -> tuple[VerifyingKey, VerifyingKey]:
-        """Replace the key by a new one; returns the old and the new public key. Raises UnsafeKeyFile."""
+        """Replace the key by a new one; returns the old and the new public key. Raises UnsafeKeyFile.
+
+        Of several at once each replaces the key that the one before has made.
+        """
+        with _alone_in(self.directory):
+            return self._rotate()
+
+    def _rotate(self) -> tuple[VerifyingKey, VerifyingKey]:
         old, fresh = self._key(), _publish(self.directory, Ed25519PrivateKey.generate())
         before, after = VerifyingKey.of(old.public_key()), VerifyingKey.of(fresh.public_key())
         message = _succession(before, after)
@@ -186,6 +196,17 @@ def _replacements(lines: Iterable[bytes]) -> Iterable[tuple[VerifyingKey, Verify
 
 def _succession(old: VerifyingKey, new: VerifyingKey) -> bytes:
     return _SUCCESSION + old.key.public_bytes_raw() + new.key.public_bytes_raw()
+
+
+@contextmanager
+def _alone_in(directory: Path) -> Iterator[None]:
+    """Keep other processes from replacing the key meanwhile; a killed one keeps nobody out."""
+    descriptor = os.open(directory, os.O_RDONLY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
 
 
 def _publish(directory: Path, private: Ed25519PrivateKey) -> Ed25519PrivateKey:

@@ -9,6 +9,7 @@ import shutil
 import string
 import sys
 from collections.abc import AsyncIterator, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, contextmanager, suppress
 from functools import partial
 from pathlib import Path
@@ -428,6 +429,19 @@ def test_a_signing_key_that_is_gone_is_told_before_another_takes_its_place(tmp_p
     (line,) = logged
     assert (line["log_level"], line["file"], line["earlier"]) == ("warning", str(tmp_path / "signing.pem"), [before.id])
     assert set(public_keys(tmp_path)) == {before.id, after.id}
+
+
+def test_keys_that_are_replaced_by_many_at_once_are_replaced_one_after_the_other(tmp_path: Path) -> None:
+    first = SigningKeys.open(tmp_path).current()
+    with ThreadPoolExecutor(8) as threads:
+        rotations = [threads.submit(SigningKeys(tmp_path).rotate) for _ in range(40)]
+        replaced = {old.id: new.id for old, new in (rotation.result() for rotation in rotations)}
+    at = first.id
+    for _ in range(40):
+        at = replaced.pop(at)
+    assert replaced == {}
+    assert SigningKeys(tmp_path).current().id == at
+    assert len(trusted_with(first, tmp_path)) == len(public_keys(tmp_path)) == 41
 
 
 def test_a_line_of_a_replacement_that_a_kill_has_cut_takes_no_other_with_it(tmp_path: Path) -> None:
