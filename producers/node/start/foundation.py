@@ -39,6 +39,7 @@ from producers.node.roles import ALL_ROLES
 from producers.node.start.environment import NodeEnvironment
 from producers.node.start.opened_view import open_parked, opened_as_decided
 from producers.node.start.stopped import go_on, unless
+from producers.node.start.threads import check_threads
 from projections.engine.view import Instance
 from projections.live.view_file import LiveFiles
 from projections.vectors.client import spare_process
@@ -98,6 +99,7 @@ async def begin(settings: NodeSettings, stack: AsyncExitStack, ending: Callable[
             f"{_CREDENTIALS} names {credentials}, and nothing names the broker that it is for: give --nats URL, or "
             "unset it for a broker that the node starts itself"
         )
+    check_threads(settings.quack is not None)
     stack.enter_context(private_files())
     stack.enter_context(_only_node_on(settings.data))
     tokens = tokens_for(settings.data, host)
