@@ -117,7 +117,7 @@ def write_private(path: Path, content: bytes) -> None:
     descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     try:
         with os.fdopen(descriptor, "wb") as file:
-            hand_over(descriptor, path.parent)
+            hand_over(descriptor, draft)
             file.write(content)
             file.flush()
             os.fsync(file.fileno())

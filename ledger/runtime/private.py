@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import os
 import site
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -28,14 +29,18 @@ def private_files() -> Iterator[None]:
         os.umask(before)
 
 
-def hand_over(descriptor: int, folder: Path) -> None:
+def hand_over(descriptor: int, path: Path) -> None:
     """Give a new file of root's to the owner of its folder: a node that runs as that user reads it, as all beside it.
 
-    `sudo kledger token create` beside such a node would otherwise make a file that it may not open.
+    `sudo kledger token create` beside such a node would otherwise make a file that it may not open. What that user has
+    put there as a link to another file stays root's.
     """
-    if os.geteuid() == 0 and (there := folder.stat()).st_uid != 0:
+    if os.geteuid() != 0 or (owner := path.parent.stat()).st_uid == 0:
+        return
+    opened, there = os.fstat(descriptor), path.lstat()
+    if stat.S_ISREG(there.st_mode) and there.st_nlink == 1 and os.path.samestat(opened, there):
         with contextlib.suppress(PermissionError):  # such as a container's root without that right
-            os.fchown(descriptor, there.st_uid, there.st_gid)
+            os.fchown(descriptor, owner.st_uid, owner.st_gid)
 
 
 def child_environment(**more: str) -> dict[str, str]:

@@ -28,7 +28,7 @@ def append_lines(path: Path, lines: bytes) -> None:
     with path.open("a+b", buffering=0) as file:
         before = file.seek(0, os.SEEK_END)
         if not before:
-            hand_over(file.fileno(), path.parent)
+            hand_over(file.fileno(), path)
         else:
             file.seek(before - 1)
             lines = lines if file.read(1) == b"\n" else b"\n" + lines

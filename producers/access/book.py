@@ -114,10 +114,8 @@ class TokenBook:
             self._seen = now
             try:
                 self._set(read_records(self._path))
-            except (
-                LedgerError
-            ) as error:  # keep the tokens read before; who made a first one means to have them asked for
-                self._required = True
+            except LedgerError as error:  # keep the tokens read before
+                self._required = True  # who made a first one means to have them asked for
                 log.error("the tokens changed and cannot be read; those known before still count", error=error.message)
 
     def _set(self, records: list[TokenRecord]) -> None:

@@ -178,8 +178,8 @@ def _changing(data: Path) -> Iterator[list[TokenRecord]]:
     """The records, written back when the block ends without an error; one writer at a time."""
     check_data_place(data)
     data.mkdir(exist_ok=True)
-    with (data / f"{TOKENS}.lock").open("a+") as lock:
-        hand_over(lock.fileno(), data)
+    with (path := data / f"{TOKENS}.lock").open("a+") as lock:
+        hand_over(lock.fileno(), path)
         fcntl.flock(lock, fcntl.LOCK_EX)
         records = read_records(tokens_file(data))
         yield records

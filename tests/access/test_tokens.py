@@ -172,6 +172,18 @@ def test_what_root_writes_into_a_directory_of_another_user_is_that_users(tmp_pat
     assert {(file.stat().st_uid, file.stat().st_gid) for file in files} == {(1234, 1235)}
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="root alone gives files away")
+@pytest.mark.parametrize("link", [Path.symlink_to, Path.hardlink_to])
+def test_no_file_of_roots_is_given_away_by_a_link_to_it(link: Callable[[Path, Path], None], tmp_path: Path) -> None:
+    (data := tmp_path / "data").mkdir()
+    os.chown(data, 1234, 1235)
+    (theirs := tmp_path / "of_root").touch()
+    link(data / "tokens.json.lock", theirs)
+    create_token(data, {"user": ["ada"]})
+    assert theirs.stat().st_uid == 0
+    assert tokens_file(data).stat().st_uid == 1234
+
+
 def raising(error: Exception) -> Callable[[Path], bytes]:
     def read(_path: Path) -> bytes:
         raise error
