@@ -30,6 +30,7 @@ from numpy.typing import NDArray
 from projections.english import BASES
 from projections.english import stem as stem_of
 from projections.vectors.simplified import simplified
+from projections.written import CODE, DATE, GROUPED, MONTHS, date_of, grouped
 
 MOST_CHARACTERS = 100_000
 """Only the first characters of a text are searchable: tokenising a mebibyte would block every search for seconds."""
@@ -41,7 +42,10 @@ _NUMBER = r"\d{1,3}(?:,\d{3})+(?!\d)"  # 58,400
 # e-mail; Chinese characters beside it are words of their own
 # and RO-75G, E-4021: letters, a hyphen, digits and perhaps letters
 _COMPOUND = rf"(?<![^\W{CJK}])(?<!-){_LETTERS}-(?:{_LETTERS}|\d+(?:{_LETTERS})?)(?![^\W{CJK}]|-)"
-_PIECE = re.compile(rf"[{CJK}]+|{_NUMBER}|{_COMPOUND}|[^\W_{CJK}]+|[{_STOPS}]")
+_PIECE = re.compile(rf"[{CJK}]+|{_COMPOUND}|[^\W_{CJK}]+|[{_STOPS}]")
+# of a text with digits, in a third more time
+_PIECE_OR_NUMBER = re.compile(rf"[{CJK}]+|{DATE}|{GROUPED}|{_NUMBER}|{CODE}|{_COMPOUND}|[^\W_{CJK}]+|[{_STOPS}]")
+_DATE, _GROUPED, _CODED, _DIGIT = map(re.compile, (DATE, GROUPED, CODE, r"\d"))
 _MEASURE = re.compile(rf"(\d+)({_LETTERS})")  # 16GB
 _MODEL = re.compile(rf"({_LETTERS}(?<=..))(\d+)({_LETTERS})?")  # RTX4090; of one letter, as v2, the letter says nothing
 _CODE = re.compile(r"[a-z](\d{3,})")  # E4021, of which 4021 says enough
@@ -49,6 +53,8 @@ _CODE = re.compile(r"[a-z](\d{3,})")  # E4021, of which 4021 says enough
 _IDENTIFIER = re.compile(
     r"(?<![A-Za-z0-9])(?:[a-z]{2,}(?:[A-Z][a-z0-9]+)+|(?:[A-Z][a-z0-9]+){3,})(?:[A-Z]+\d*)?(?![A-Za-z0-9])"
 )
+# trial A, vitamin A; not the article
+_LETTER_A = re.compile(r"([A-Za-z0-9]*[a-z0-9]) A(?![^\W_]|['\u2019&])")
 _HUMPED = re.compile("[a-z0-9][A-Z][a-z0-9]")
 _HUMP = re.compile(r"[A-Z]?[a-z0-9]+|[A-Z]+")
 _ORDINALS = frozenset(("st", "nd", "rd", "th"))
@@ -144,7 +150,8 @@ class _Word(NamedTuple):
     """The hashed terms of one run of letters and digits.
 
     `whole` is what else it is as one word, or in parts: a term of a document, and evidence beside them in a query. The
-    fragments are of the base of an irregular form, and those of the form `as_written` are a document's too.
+    fragments are of the base of an irregular form; those of the form `as_written` are a document's too, and what else
+    a question may have of it.
     """
 
     stems: tuple[int, ...]
@@ -249,9 +256,13 @@ def word_terms(text: str) -> list[int]:
 
 def fragments_by_word(text: str) -> list[tuple[int, ...]]:
     """The hashes of the fragments of each word of a query that says something."""
-    runs = (run for run in _PIECE.findall(normalise(text)) if run not in _STOPS and not _IS_CJK(run))
+    runs = (run for run in _pieces(normalise(text)) if run not in _STOPS and not _IS_CJK(run))
     words = (_word(run) for run in runs if run not in POINTING_WORDS)
     return [word.fragments for word in words if word.stems]
+
+
+def _pieces(plain: str) -> list[str]:
+    return (_PIECE_OR_NUMBER if _DIGIT.search(plain) else _PIECE).findall(plain)
 
 
 def _terms(text: str, *, of_stop_words: bool = True, of_document: bool = False) -> _Terms:
@@ -261,7 +272,7 @@ def _terms(text: str, *, of_stop_words: bool = True, of_document: bool = False) 
     cjk_pairs: list[int] = []
     characters: list[int] = []
     before: int | None = None
-    for run in _PIECE.findall(normalise(text)):
+    for run in _pieces(normalise(text)):
         if run in _STOPS:
             before = None
             continue
@@ -285,14 +296,21 @@ def _terms(text: str, *, of_stop_words: bool = True, of_document: bool = False) 
         for stem in word.stems:  # a stop word is no term, and the stems around it still form a pair
             stems.append(stem)
             if before is not None:
-                pairs.append((before * _FIRST_OF_PAIR + stem * _SECOND_OF_PAIR) & 0xFFFFFFFF)
+                pairs.append(_pair(before, stem))
             before = stem
         (stems if of_document else pairs).extend(word.whole)
     text = text[:MOST_CHARACTERS]
+    for named in _LETTER_A.findall(text) if " A" in text else ():
+        stems.append(_A)
+        pairs += (_pair(stem, _A) for stem in _word(named.lower()).stems[-1:])
     for identifier in _IDENTIFIER.findall(text) if _HUMPED.search(text) else ():
         parts = [stem for hump in _HUMP.findall(identifier) for stem in _word(hump.lower()).stems]
         (stems if of_document else pairs).extend(parts)
     return _Terms(stems, pairs, fragments, cjk_pairs, characters)
+
+
+def _pair(one: int, other: int) -> int:
+    return (one * _FIRST_OF_PAIR + other * _SECOND_OF_PAIR) & 0xFFFFFFFF
 
 
 def _word(word: str) -> _Word:
@@ -301,6 +319,13 @@ def _word(word: str) -> _Word:
 
 
 def _parts(word: str) -> _Word:
+    if not word.isalpha():
+        if _DATE.fullmatch(word):
+            return _of_date(word)
+        if _GROUPED.fullmatch(word):
+            return _of_groups(word)
+        if _CODED.fullmatch(word):
+            return _of_code(word)
     if "," in word:  # a number is one word however it is written, and each part finds what was a list
         parts = [_of_plain(part) for part in word.split(",")]
         whole = _of_plain(word.replace(",", ""))
@@ -310,6 +335,42 @@ def _parts(word: str) -> _Word:
         stems, fragments = (tuple(itertools.chain(*(each[at] for each in parts))) for at in (0, 1))
         return _Word(stems, fragments, (_stem(word.replace("-", "")),))
     return _of_plain(word)
+
+
+def _of_date(word: str) -> _Word:
+    """The day and its month as one term, then the month by its name and the year; the numbers beside them."""
+    day, month, year = date_of(word)
+    name = MONTHS[month - 1]
+    stems = (_hash(f"d{month}-{day}"), _stem(name), *(() if year is None else (_stem(year),)))
+    # 5月 has its character as a term
+    chinese = tuple(term for each in word if _IS_CJK(each) for term in (_cjk_pair(each), _character(each)))
+    return _Word(stems, _fragments(name), (_stem(str(day)), _stem(str(month))), chinese)
+
+
+def _of_groups(word: str) -> _Word:
+    """A telephone number as one number, also without that of its country, and its groups; of what may be a list of
+    numbers these first."""
+    one = grouped(word)
+    if one is None:
+        parts = [_of_plain(part) for part in re.findall(r"\d+", word)]
+        return _Word(
+            tuple(part.stems[0] for part in parts), tuple(itertools.chain(*(part.fragments for part in parts)))
+        )
+    parts = [_of_plain(part) for part in one.groups]
+    stems, fragments = (tuple(itertools.chain(*(each[at] for each in parts))) for at in (0, 1))
+    ends = tuple(_of_plain(end).stems[0] for end in one.ends)
+    joined = _of_plain(one.joined)
+    if one.is_one:
+        return _Word(joined.stems, joined.fragments, stems, (*ends, *fragments))
+    return _Word(stems, fragments, joined.stems, (*ends, *joined.fragments))
+
+
+def _of_code(word: str) -> _Word:
+    """A code of several parts as one word, and its parts."""
+    parts = [_of_plain(part) for part in word.split("-")]
+    stems, fragments = (tuple(itertools.chain(*(each[at] for each in parts))) for at in (0, 1))
+    joined = word.replace("-", "")
+    return _Word((_stem(joined),), _fragments(joined), stems, fragments)
 
 
 def _of_plain(word: str) -> _Word:
@@ -357,4 +418,5 @@ def _hash(term: str) -> int:
     return zlib.crc32(term.encode())
 
 
+_A = _stem("a")
 _of_homes = frozenset(map(_cjk_pair, HOMES))

@@ -203,8 +203,8 @@ def test_a_compound_is_found_as_one_word_and_by_its_parts(written: str, asked: s
     assert terms(asked) < terms(written, words_only=False)
 
 
-@pytest.mark.parametrize("text", ["--dry-run", "state-of-the-art", "2026-03-04", "a-", "-a"])
-def test_options_dates_and_chains_are_no_compounds(text: str) -> None:
+@pytest.mark.parametrize("text", ["--dry-run", "state-of-the-art", "a-", "-a"])
+def test_options_and_chains_are_no_compounds(text: str) -> None:
     assert terms(text) == terms(text.replace("-", " "))
     assert document_terms("", text).indices.tolist() == document_terms("", text.replace("-", " ")).indices.tolist()
 

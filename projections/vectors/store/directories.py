@@ -18,7 +18,7 @@ from pathlib import Path
 from ledger.runtime.synced import sync
 from projections.vectors.errors import VectorStoreFailed
 
-FORMAT = 13
+FORMAT = 14
 """Format of the points; another number is another folder, which is fed from the start.
 
 1: the engine weights terms by their frequency among all documents. 2: integer weights, and the frequencies among what
@@ -28,6 +28,7 @@ shortens. 8: without accents, separators of numbers and irregular forms; a unit 
 9: with the parts of names such as RTX4090. 10: traditional Chinese in its simplified form.
 11: compounds such as e-mail where Chinese touches them. 12: codes such as E-4021, parts of identifiers, one spelling
 of colour, and 9:15 as 09:15. 13: the fragments of the base of an irregular form.
+14: dates, telephone numbers and codes of several parts, however they are written.
 """
 
 
