@@ -54,7 +54,7 @@ def policy(model: str) -> str:
                 later_first.ONE_VALUE,
                 later_first.LESS_SURE,
             ),
-            *(change_words.CHANGE.pattern, change_words.NEGATED.pattern),
+            *(change_words.CHANGE.pattern, change_words.NEGATED.pattern, change_words.BELIEVED.pattern),
         ],
         "other words": [
             *(asked_differently.MOST_QUERIES, asked_differently.CLEARLY),

@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from projections.english import BASES, stem
-from projections.similar.change_words import CHANGE, NEGATED
+from projections.similar.change_words import BELIEVED, CHANGE, NEGATED
 from projections.similar.first_person import speaks_of_itself
 from projections.vectors.tokens import CJK, STOP_CHARACTERS, STOP_WORDS, normalise
 
@@ -49,7 +49,7 @@ class Said(NamedTuple):
 @lru_cache(maxsize=4_096)
 def said(content: str) -> Said:
     """A content as it is compared."""
-    plain = normalise(content)
+    plain = BELIEVED.sub("", normalise(content))
     spoken = (word for word in WORD.findall(plain) if word not in STOP_WORDS and word not in STOP_CHARACTERS)
     words = list(map(stem_of, spoken))
     chinese = [word for word in words[:2] if len(word) == 1 and not word.isascii()]
