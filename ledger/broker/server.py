@@ -30,6 +30,7 @@ from ledger.broker.server_config import (
     choose_port,
     find_binary,
     hold_directory,
+    is_free,
     keep_passwords,
     prepare_directory,
     write_config,
@@ -41,6 +42,7 @@ log = structlog.get_logger(__name__)
 
 READY_TIMEOUT = 60.0  # a million subjects take the server 1-2 s to read in; disks differ
 STOP_TIMEOUT = 15.0
+_PORTS = 5  # that are tried where others take them between the choice and the server's start
 _FIRST_BACKOFF, _LAST_BACKOFF = 0.1, 5.0
 _STEADY_SECONDS = 30.0
 _POLL = 0.01
@@ -94,11 +96,7 @@ class EmbeddedServer:
         self._held = hold_directory(self._files)
         try:
             await stop_left_over(self._files)
-            self._port = choose_port(self._files, self._wanted_port)
-            passwords = keep_passwords(self._files, self._passwords)
-            write_config(self._files, self._port, passwords, self._cluster, self._max_payload)
-            self._access = BrokerAccess(f"nats://{HOST}:{self._port}", passwords)
-            await self._launch(binary)
+            await self._launch_on_a_port(binary)
         except BaseException:
             await self._end_child()
             self._release()
@@ -173,6 +171,21 @@ class EmbeddedServer:
         if self._held is not None:
             self._held.close()
             self._held = None
+
+    async def _launch_on_a_port(self, binary: Path) -> None:
+        """Start it on the wanted port, else on a free one: on another where a program takes that one meanwhile."""
+        passwords = keep_passwords(self._files, self._passwords)
+        for left in reversed(range(_PORTS)):
+            self._port = choose_port(self._files, self._wanted_port)
+            write_config(self._files, self._port, passwords, self._cluster, self._max_payload)
+            self._access = BrokerAccess(f"nats://{HOST}:{self._port}", passwords)
+            try:
+                await self._launch(binary)
+            except BrokerMisconfigured:
+                if self._wanted_port or not left or is_free(self._port):
+                    raise
+            else:
+                return
 
     async def _launch(self, binary: Path) -> None:
         command = [str(binary), "-c", str(self._files.config), "-P", str(self._files.pid)]

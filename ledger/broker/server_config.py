@@ -168,14 +168,14 @@ def choose_port(files: ServerFiles, wanted: int) -> int:
     log: programs that publish over NATS, and settings of theirs, name the one of before.
     """
     if wanted:
-        if not _is_free(wanted):
+        if not is_free(wanted):
             raise BrokerMisconfigured(
                 f"port {wanted} on {HOST} is taken: stop what listens there, give another port, or 0 for any"
             )
         port = wanted
     else:
         last = _last_port(files)
-        port = last if last and _is_free(last) else _free_port()
+        port = last if last and is_free(last) else _free_port()
         if last not in (0, port):
             log.warning("another program has the port of the broker: it moves", was=last, now=port)
     write_private(files.port, str(port).encode())
@@ -190,7 +190,8 @@ def _last_port(files: ServerFiles) -> int:
         return 0
 
 
-def _is_free(port: int) -> bool:
+def is_free(port: int) -> bool:
+    """Whether a server could listen there now."""
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # as the server: a port in TIME_WAIT is free
         try:

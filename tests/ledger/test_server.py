@@ -18,6 +18,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from kledger.contract.errors import BrokerMisconfigured, BrokerUnavailable, DataDirectoryInUse
+from ledger.broker import server_config
 from ledger.broker.access import new_passwords
 from ledger.broker.connection import BrokerConnection
 from ledger.broker.server import EmbeddedServer
@@ -153,6 +154,28 @@ async def test_a_taken_port_is_named_with_what_to_do(broker_directory: Path) -> 
         await server.start()
     assert not [line for line in lines if line["log_level"] == "warning"]  # it stays where it is now
     await server.stop()
+
+
+async def test_a_free_port_that_another_program_takes_before_the_server_does_is_no_reason_to_fail(
+    broker_directory: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    free_port = server_config._free_port
+    with socket.socket() as taken:
+
+        def taken_at_once() -> int:
+            monkeypatch.setattr(server_config, "_free_port", free_port)
+            taken.bind(("127.0.0.1", 0))
+            taken.listen()
+            port: int = taken.getsockname()[1]
+            return port
+
+        monkeypatch.setattr(server_config, "_free_port", taken_at_once)
+        server = EmbeddedServer(broker_directory)
+        access = await server.start()
+        assert not access.url.endswith(f":{taken.getsockname()[1]}")
+        connection = await BrokerConnection.open(access, "admin")
+        await connection.close()
+        await server.stop()
 
 
 async def test_a_port_may_be_chosen(broker_directory: Path) -> None:
