@@ -21,6 +21,7 @@ from faststream.specification import AsyncAPI
 from nats.aio.client import Client
 
 from consumers.reactors.subscription import Reactor, subscribe
+from kledger.contract.errors import BrokerUnavailable
 from ledger.broker.access import BrokerAccess
 from ledger.broker.connection import close_client
 from ledger.broker.nats_parser import QuickClient
@@ -30,6 +31,7 @@ log = structlog.get_logger(__name__)
 
 HEALTH_SUBJECT = "kledger.health"
 PAUSE = 1.0  # seconds before a loop that failed begins again
+BEGIN_SECONDS = 60.0  # for each consumer to be told or made, on a machine that is busy
 DRAIN_SECONDS = 10.0  # grace period for reactors when the node stops, so that a billed answer is still recorded
 
 Loop = Callable[[], Awaitable[None]]
@@ -45,6 +47,15 @@ class _Client(QuickClient):
 
 class _Broker(NatsBroker):
     """A broker that hears events of any bytes, and closes without an error even when the server is gone."""
+
+    async def start(self) -> None:
+        """Connect, and begin to hear what comes. Raises BrokerUnavailable."""
+        try:
+            await super().start()
+        except (nats.errors.Error, TimeoutError) as error:  # the library's own is a TimeoutError alone: an OSError
+            raise BrokerUnavailable(
+                f"the broker did not let the node's consumers begin ({error}): is it overloaded? Start the node again"
+            ) from error
 
     async def _connect(self) -> Client:
         connection = _Client()
@@ -89,6 +100,7 @@ def create_app(
         inbox_prefix=access.inbox_prefix("node"),
         name="kledger-app",
         max_reconnect_attempts=-1,
+        js_options={"timeout": BEGIN_SECONDS},
         graceful_timeout=DRAIN_SECONDS,
         logger=None,
     )
