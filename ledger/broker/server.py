@@ -163,7 +163,8 @@ class EmbeddedServer:
                     await process.wait()
             except TimeoutError:
                 log.warning("broker_killed", pid=process.pid, waited_s=STOP_TIMEOUT)
-                process.kill()
+                with contextlib.suppress(ProcessLookupError):  # it ended just now
+                    process.kill()
                 await process.wait()
         self._files.pid.unlink(missing_ok=True)
 
@@ -273,7 +274,8 @@ class EmbeddedServer:
     async def _end_child_quietly(self) -> None:
         process = self._process
         if process is not None and process.returncode is None:
-            process.kill()
+            with contextlib.suppress(ProcessLookupError):
+                process.kill()
             await process.wait()
 
     def _last_words(self) -> str:

@@ -302,7 +302,8 @@ class VectorClient:
             async with asyncio.timeout(_END_SECONDS):
                 await self._process.wait()
         except TimeoutError:
-            self._process.kill()
+            with contextlib.suppress(ProcessLookupError):  # it ended just now
+                self._process.kill()
             await self._process.wait()
         self._watching.cancel()
         await asyncio.gather(self._reading, self._reading_stderr, self._watching, return_exceptions=True)

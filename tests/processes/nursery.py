@@ -199,7 +199,8 @@ class Child:
     def send_signal(self, number: int) -> None:
         if self.returncode is not None:
             raise ProcessLookupError
-        signal.pidfd_send_signal(self._begun.pidfd, number)
+        with contextlib.suppress(ProcessLookupError):  # it has ended, and nobody has heard of it yet
+            signal.pidfd_send_signal(self._begun.pidfd, number)
 
     def terminate(self) -> None:
         self.send_signal(signal.SIGTERM)

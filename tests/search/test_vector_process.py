@@ -9,7 +9,6 @@ import random
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from pathlib import Path
 
@@ -26,6 +25,7 @@ from projections.vectors.errors import EmbeddingFailed, VectorProcessGone, Vecto
 from projections.vectors.store.directories import read_checkpoint
 from projections.vectors.store.edge import EdgeStore
 from projections.vectors.wire import Change, Close, EmbeddingModel, Erase, KeptAt, Settings, Store, pack
+from tests.journeys.running_node import alive, until
 from tests.openai_server import embedding_endpoint
 from tests.patience import PATIENCE, comes_true
 from tests.processes.started import ROOT
@@ -205,9 +205,9 @@ async def test_killed_at_any_moment_and_fed_again_it_says_the_same(tmp_path: Pat
 
 
 async def test_whoever_waits_hears_that_the_process_has_gone(client: VectorClient) -> None:
-    feeding = asyncio.create_task(feed(client, a_history(2_000), batch=2_000))
-    while (await client.status())["pending"] == 0:
-        pass
+    os.kill(client.pid, signal.SIGSTOP)  # else it may have answered before it is killed
+    feeding = asyncio.create_task(client.index([a_tool("late", "archive", 1)], after=0, checkpoint=1))
+    await comes_true(lambda: client._waiting)
     os.kill(client.pid, signal.SIGKILL)
     with pytest.raises(VectorProcessGone, match="feed it from its checkpoint"):
         await feeding
@@ -224,6 +224,22 @@ async def test_a_process_that_hangs_is_killed_when_it_is_closed(
     os.kill(client.pid, signal.SIGSTOP)
     await client.close()
     assert await client.wait() == -signal.SIGKILL
+
+
+async def test_a_process_that_ends_just_before_it_is_killed_is_closed_all_the_same(
+    client: VectorClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kill = client._process.kill
+
+    def ended() -> None:
+        kill()
+        raise ProcessLookupError
+
+    monkeypatch.setattr(client_module, "_END_SECONDS", 0.0)
+    monkeypatch.setattr(client._process, "kill", ended)
+    os.kill(client.pid, signal.SIGSTOP)
+    await client.close()
+    assert not client.running
 
 
 ASKED: dict[str, Callable[[VectorClient], Awaitable[object]]] = {
@@ -315,21 +331,10 @@ def test_the_process_ends_when_its_parent_is_killed(tmp_path: Path) -> None:
     with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, env=environment) as parent:
         assert parent.stdout is not None
         child = int(parent.stdout.readline())
-        assert _alive(child)
+        assert alive(child)
         parent.kill()
         parent.wait()
-    end = time.monotonic() + 20
-    while _alive(child):
-        assert time.monotonic() < end, f"the vector process {child} outlives its parent"
-        time.sleep(0.02)
-
-
-def _alive(pid: int) -> bool:
-    """Whether the process runs: one that has ended and that nobody has collected yet does not."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except FileNotFoundError:
-        return False
+    until(lambda: not alive(child), f"the vector process {child} ends")
 
 
 async def test_a_directory_that_does_not_load_is_named(tmp_path: Path) -> None:
