@@ -15,6 +15,7 @@ from nats.aio.client import Client
 
 from ledger.broker.publisher_config import Publisher, Written, write_nats_config
 from ledger.broker.server_config import find_binary
+from tests.free_ports import free_address
 from tests.journeys.running_node import RunningNode, running, until
 from tests.patience import PATIENCE
 
@@ -44,9 +45,7 @@ class Yard:
 @contextmanager
 def opened(directory: Path, env: dict[str, str] | None = None) -> Iterator[Yard]:
     """A yard below `directory`; `env` is what the node's environment has beside."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        listen = f"127.0.0.1:{free.getsockname()[1]}"
+    listen = free_address()
     written = write_nats_config(directory / "broker", [SCRIBE, BOB], listen=listen)
     with (directory / "nats.log").open("wb") as log:
         server = subprocess.Popen([find_binary(), "-c", written.config], stdout=log, stderr=log)

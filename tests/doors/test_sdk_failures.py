@@ -31,6 +31,7 @@ from kledger.contract.errors import (
     ViewBehind,
 )
 from tests.doors.scripted_node import Asked, Reply, ScriptedNode, scripted_node
+from tests.free_ports import free_address
 from tests.patience import PATIENCE, comes_true
 
 SAVED = {"id": "k-1", "position": 7, "version": 1, "event_id": "e-1", "duplicate": False}
@@ -46,9 +47,7 @@ def node(monkeypatch: pytest.MonkeyPatch) -> Iterator[ScriptedNode]:
 @pytest.fixture
 def nobody() -> str:
     """An address where nothing listens."""
-    with socket.socket() as held:
-        held.bind(("127.0.0.1", 0))
-        return f"http://127.0.0.1:{held.getsockname()[1]}"
+    return f"http://{free_address()}"
 
 
 @pytest.mark.parametrize("code", sorted(BY_CODE))

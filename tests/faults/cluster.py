@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import re
-import socket
 import subprocess
 import time
 from collections.abc import Iterator
@@ -17,7 +16,9 @@ from ledger.broker.access import BrokerAccess
 from ledger.broker.connection import BrokerConnection
 from ledger.broker.server_config import find_binary
 from ledger.event import JsonObject
+from tests.free_ports import free_ports
 from tests.journeys.running_node import ROOT
+from tests.patience import PATIENCE
 
 PAGE = ROOT / "docs" / "how-to" / "cluster.md"
 
@@ -48,7 +49,7 @@ class Cluster:
 
     def __init__(self, directory: Path) -> None:
         (text,) = re.findall(r"```conf\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
-        ports = _free_ports(6)
+        ports = free_ports(6)
         names = ("n1", "n2", "n3")
         routes = dict(zip(names, ports[3:], strict=True))
         self.members: dict[str, Member] = {}
@@ -78,7 +79,7 @@ class Cluster:
 
     async def stream(self) -> JsonObject:
         """What the cluster says of the log, once a leader answers and every copy is current."""
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + PATIENCE
         while True:
             try:
                 connection = await BrokerConnection.open(self.access, "admin", name="test-look")
@@ -118,14 +119,3 @@ def two_of_three_members(directory: Path) -> Iterator[Cluster]:
     finally:
         for member in cluster.members.values():
             member.kill()
-
-
-def _free_ports(count: int) -> list[int]:
-    probes = [socket.socket() for _ in range(count)]
-    try:
-        for probe in probes:
-            probe.bind(("127.0.0.1", 0))
-        return [probe.getsockname()[1] for probe in probes]
-    finally:
-        for probe in probes:
-            probe.close()

@@ -13,7 +13,6 @@ import selectors
 import shlex
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 from collections import defaultdict
@@ -21,6 +20,7 @@ from collections.abc import Mapping
 from importlib import metadata
 from pathlib import Path
 
+from tests.free_ports import free_address
 from tests.house.project import ROOT
 from tests.patience import PATIENCE
 from tests.processes.started import ENVIRONMENT, can_fork, fork_server
@@ -178,13 +178,6 @@ class NodeTerminal:
                 self._process.wait()
             assert self._process.stdout is not None
             self._process.stdout.close()
-
-
-def free_address() -> str:
-    """An address of this machine at which nothing listens."""
-    with socket.socket() as held:
-        held.bind(("127.0.0.1", 0))
-        return f"127.0.0.1:{held.getsockname()[1]}"
 
 
 class Newcomer:

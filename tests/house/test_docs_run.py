@@ -20,7 +20,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.house.newcomer import Done, Newcomer, free_address, installs, starts_a_node, starts_another_node
+from tests.free_ports import free_address
+from tests.house.newcomer import Done, Newcomer, installs, starts_a_node, starts_another_node
 from tests.house.project import ROOT, Block, blocks, documents
 from tests.journeys.running_node import running
 from tests.openai_chat import ChatEndpoint

@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-import socket
 import threading
 from collections.abc import Callable
 from pathlib import Path
 
 from kledger import LedgerClient
 from kledger.contract.errors import LedgerError
+from tests.free_ports import free_address
 from tests.journeys.running_node import RunningNode, caught_up, running, until
-
-
-def _free_port() -> int:
-    with socket.socket() as held:
-        held.bind(("127.0.0.1", 0))
-        port: int = held.getsockname()[1]
-        return port
+from tests.patience import PATIENCE
 
 
 class _Busy:
@@ -45,16 +39,16 @@ class _Busy:
     def goes_on(self) -> None:
         """Return once it has written more than it had."""
         before = len(self.saved)
-        until(lambda: len(self.saved) > before + 2, "the client goes on", 60, instead=self.errors)
+        until(lambda: len(self.saved) > before + 2, "the client goes on", instead=self.errors)
 
     def end(self) -> None:
         self._end.set()
-        self._thread.join(60)
+        self._thread.join(PATIENCE)
         assert not self._thread.is_alive()
 
 
 def test_a_client_waits_out_a_restart_and_says_nothing_twice(tmp_path: Path) -> None:
-    http = f"127.0.0.1:{_free_port()}"
+    http = free_address()
     data = tmp_path / "data"
     ends: list[Callable[[RunningNode], object]] = [RunningNode.stop, RunningNode.kill_everything]
     busy: _Busy | None = None

@@ -6,7 +6,6 @@ import asyncio
 import contextlib
 import os
 import signal
-import socket
 import time
 from collections.abc import AsyncIterator, Callable, Sized
 from functools import partial
@@ -26,6 +25,7 @@ from ledger.event import NewEvent
 from ledger.store.jetstream import JetStreamLedger
 from ledger.store.pull_consumer import Delivery
 from ledger.wire.publication import error_code
+from tests.free_ports import free_address
 from tests.patience import PATIENCE, comes_true
 
 Make = Callable[..., NewEvent]
@@ -449,16 +449,14 @@ async def test_a_connection_that_is_given_up_as_it_opens_leaves_no_socket(says: 
 async def test_a_broker_that_was_never_reached_is_an_error_and_no_line_of_a_lost_connection(
     access: BrokerAccess, there: str
 ) -> None:
-    url = f"nats://somebody:wrong@{access.url.rpartition('//')[2]}" if there == "another password" else _nobodys()
+    url = (
+        f"nats://somebody:wrong@{access.url.rpartition('//')[2]}"
+        if there == "another password"
+        else f"nats://{free_address()}"
+    )
     with capture_logs() as lines, pytest.raises(LedgerError):
         await BrokerConnection.open(BrokerAccess.from_url(url), "admin", timeout=0.5)
     assert [line for line in lines if line["log_level"] != "debug"] == []
-
-
-def _nobodys() -> str:
-    with socket.socket() as held:
-        held.bind(("127.0.0.1", 0))
-        return f"nats://127.0.0.1:{held.getsockname()[1]}"
 
 
 @pytest.mark.parametrize("log_is_there", [False, True])

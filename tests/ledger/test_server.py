@@ -26,7 +26,8 @@ from ledger.broker.server_config import Cluster, find_binary
 from ledger.broker.stream_setup import ensure_stream
 from ledger.event import NewEvent
 from ledger.store.jetstream import JetStreamLedger
-from tests.patience import comes_true
+from tests.free_ports import free_ports
+from tests.patience import PATIENCE, comes_true
 
 Make = Callable[..., NewEvent]
 ROOT = Path(__file__).resolve().parents[2]
@@ -179,9 +180,7 @@ async def test_a_free_port_that_another_program_takes_before_the_server_does_is_
 
 
 async def test_a_port_may_be_chosen(broker_directory: Path) -> None:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    (port,) = free_ports(1)
     server = EmbeddedServer(broker_directory, port)
     assert (await server.start()).url == f"nats://127.0.0.1:{port}"
     await server.stop()
@@ -281,7 +280,7 @@ async def test_a_left_over_server_is_stopped_even_where_it_does_not_die_with_its
         await comes_true(pid_file.exists)
         server = EmbeddedServer(broker_directory)
         await server.start()
-        assert orphan.wait(timeout=10) is not None
+        assert orphan.wait(PATIENCE) is not None
         assert server.pid != orphan.pid
         await server.stop()
     finally:
@@ -300,10 +299,7 @@ async def test_a_stale_pid_of_a_stranger_is_left_alone(broker_directory: Path) -
 async def test_three_members_keep_three_copies_and_lose_nothing_with_one_killed(
     tmp_path: Path, new_saved: Make
 ) -> None:
-    with socket.socket() as a, socket.socket() as b, socket.socket() as c:
-        for probe in (a, b, c):
-            probe.bind(("127.0.0.1", 0))
-        routes = [f"127.0.0.1:{probe.getsockname()[1]}" for probe in (a, b, c)]
+    routes = [f"127.0.0.1:{port}" for port in free_ports(3)]
     passwords = new_passwords()
     members = [
         EmbeddedServer(

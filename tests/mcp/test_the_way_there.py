@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import signal
-import socket
 import subprocess
 from pathlib import Path
 
@@ -12,17 +11,12 @@ import pytest
 
 from producers.access.tokens import create_token, revoke_token
 from producers.mcp.catalogue import BY_NAME
+from tests.free_ports import free_address
 from tests.journeys.running_node import ENVIRONMENT, KLEDGER, ROOT, RunningNode, running, until
 from tests.mcp.connecting import connected, refused, told
 from tests.patience import PATIENCE
 
 ITEM = {"task": "Mend a pump", "content": "Replace the seal first.", "types": ["tool"]}
-
-
-def free_address() -> str:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return f"127.0.0.1:{free.getsockname()[1]}"
 
 
 async def test_the_tools_come_and_go_with_the_node_and_ask_for_its_tokens(tmp_path: Path) -> None:
@@ -60,7 +54,7 @@ def test_an_address_that_can_be_none_ends_the_program_at_once() -> None:
         [*KLEDGER, "mcp", "--url", "node:8420"],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=PATIENCE,
         check=False,
         cwd=ROOT,
         env=ENVIRONMENT,
