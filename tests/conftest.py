@@ -33,6 +33,7 @@ from tests.empty_views import CREATE_TABLES, copied_from
 from tests.examples import EXPLORES, tries
 from tests.journeys.running_node import RunningNode, running
 from tests.parsers import connections_again
+from tests.patience import PATIENCE
 from tests.processes.started import jobs_forked
 from tests.temporary_files import OF_THE_SESSION, room
 from tests.temporary_files import module_files as module_files
@@ -182,7 +183,7 @@ class LoopThread:
         self._thread = threading.Thread(target=self._loop.run_forever, name="session-loop", daemon=True)
         self._thread.start()
 
-    def run(self, work: Coroutine[Any, Any, Result], timeout: float = 60) -> Result:
+    def run(self, work: Coroutine[Any, Any, Result], timeout: float = PATIENCE) -> Result:
         return asyncio.run_coroutine_threadsafe(work, self._loop).result(timeout)
 
     def close(self) -> None:

@@ -32,6 +32,7 @@ from tests.doors.test_cli_operating import kledger, runs, said
 from tests.house.project import ROOT
 from tests.integrity.logs import ListedLedger
 from tests.journeys.running_node import caught_up, items, result_of, running
+from tests.patience import PATIENCE
 
 BACKED_UP: dict[str, Any] = {
     "directory": "/backups/ledger",
@@ -96,7 +97,7 @@ def test_a_backup_is_no_data_directory_for_any_command_and_is_left_as_it_is(
         [sys.executable, "-m", "kledger", *words, *NEEDED.get(words, ()), "--data", str(whole)],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=PATIENCE,
         check=False,
     )
     assert ran.returncode in (1, 2)
@@ -137,7 +138,7 @@ def test_a_mistyped_data_directory_is_said_and_none_is_made(words: tuple[str, ..
         [sys.executable, "-m", "kledger", *words, *needed, "--data", "typo"],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=PATIENCE,
         check=False,
         cwd=tmp_path,
         env={**os.environ, "PYTHONPATH": str(ROOT)},

@@ -5,10 +5,13 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import select
 import signal
 import socket
 import subprocess
 import sys
+from functools import partial
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -27,6 +30,7 @@ from tests.journeys.running_node import (
     items,
     result_of,
     running,
+    stands_still,
     until,
     up,
 )
@@ -131,23 +135,48 @@ def test_a_node_ends_well_though_its_broker_has_just_been_killed(tmp_path: Path)
         assert "Traceback" not in node.said()
 
 
+def held_amid(amid: str, room: Path) -> tuple[Path, Path, started.Process]:
+    """The data and the log of a node that stands still amid its start, and its process.
+
+    One that was ready before it was seen there is another try's: a machine may let nobody look for a while.
+    """
+    for number in count():
+        data, log = room / f"data-{number}", room / f"data-{number}.log"
+        with log.open("ab") as errors:
+            process = started.start(up(data), stderr=errors)
+        assert process.stdout is not None
+        until(partial(is_at, amid, data, log, process), f"the start is at {amid}")
+        assert process.poll() is None, log.read_text()
+        process.send_signal(signal.SIGSTOP)
+        until(partial(stands_still, process.pid), "it stands still")
+        if not select.select([process.stdout], [], [], 0)[0]:  # it has not said that it is ready
+            break
+        process.kill()
+        process.wait()
+        process.stdout.close()
+    return data, log, process
+
+
+def is_at(amid: str, data: Path, log: Path, process: started.Process) -> bool:
+    """Whether a start has come so far, or to its end."""
+    begun = {
+        "broker_ready": lambda: '"broker_ready"' in log.read_text(),
+        "view": lambda: any((data / "views").glob("*.duckdb")),
+        "vectors": lambda: (data / "vectors").is_dir(),
+    }
+    return begun[amid]() or process.poll() is not None
+
+
 @pytest.mark.parametrize("kind", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 @pytest.mark.parametrize("amid", ["broker_ready", "view", "vectors"])
 def test_a_node_that_is_stopped_while_it_starts_says_so_at_once_and_is_never_ready(
     tmp_path: Path, kind: signal.Signals, amid: str
 ) -> None:
-    data, log = tmp_path / "data", tmp_path / "data.log"
-    with log.open("ab") as errors:
-        process = started.start(up(data), stderr=errors)
+    data, log, process = held_amid(amid, tmp_path)
     assert process.stdout is not None
     try:
-        begun = {
-            "broker_ready": lambda: '"broker_ready"' in log.read_text(),
-            "view": lambda: any((data / "views").glob("*.duckdb")),
-            "vectors": lambda: (data / "vectors").is_dir(),
-        }
-        until(begun[amid], f"the start is at {amid}", instead=log)
         process.send_signal(kind)
+        process.send_signal(signal.SIGCONT)
         until(lambda: '"stopping"' in log.read_text(), "the node says that it stops", instead=log)
         assert process.wait(STOPS_WITHIN) == 0, log.read_text()
         assert process.stdout.read() == ""  # it has not said that it is ready

@@ -51,10 +51,18 @@ def until(holds: Callable[[], object], what: str, within: float = PATIENCE, inst
 def alive(pid: int) -> bool:
     """Whether this process still runs; one that ended and was not waited for does not."""
     try:
-        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+        return _state(Path(f"/proc/{pid}")) not in "ZX"
     except OSError:
         return False
-    return state not in "ZX"
+
+
+def stands_still(pid: int) -> bool:
+    """Whether each thread of a process that was stopped is so by now."""
+    return all(_state(thread) == "T" for thread in Path(f"/proc/{pid}/task").iterdir())
+
+
+def _state(process: Path) -> str:
+    return (process / "stat").read_text().rpartition(")")[2].split()[0]
 
 
 def sockets(pid: int) -> set[str]:
@@ -78,14 +86,22 @@ class RunningNode:
 
     @contextmanager
     def client(self, **about: Any) -> Iterator[LedgerClient]:
-        """A client of it, closed in the end."""
-        with LedgerClient(self.url, **about) as ledger:
+        """A client of it, closed in the end. It waits for an answer as long as a busy machine may take."""
+        with LedgerClient(self.url, **{"timeout": PATIENCE, **about}) as ledger:
             yield ledger
 
     @property
     def broker(self) -> int:
-        """The process id of its broker."""
-        return int(ServerFiles(self.data / "broker").pid.read_text())
+        """The process id of its broker, once it has written it."""
+        told: list[str] = []
+
+        def has_written() -> object:
+            with contextlib.suppress(FileNotFoundError):
+                told[:] = ServerFiles(self.data / "broker").pid.read_text().split()
+            return told
+
+        until(has_written, "the broker says which process it is")
+        return int(told[0])
 
     @property
     def vectors(self) -> int:
@@ -97,9 +113,10 @@ class RunningNode:
         """Its child processes that run `module`."""
         found = []
         for pid in Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text().split():
-            words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
-            if module.encode() in words and alive(int(pid)):
-                found.append(int(pid))
+            with contextlib.suppress(OSError):  # it has ended meanwhile
+                words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+                if module.encode() in words and alive(int(pid)):
+                    found.append(int(pid))
         return found
 
     @property
@@ -241,7 +258,7 @@ class Importing:
 
     def _run(self) -> None:
         try:
-            with LedgerClient(self.url, retries=self.retries, read_your_writes=False) as ledger:
+            with LedgerClient(self.url, timeout=PATIENCE, retries=self.retries, read_your_writes=False) as ledger:
                 for first in range(0, len(self.payloads), self.chunk):
                     told = ledger.save_many(self.payloads[first : first + self.chunk])
                     for one in told["results"]:

@@ -46,7 +46,7 @@ def understanding(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningN
     with embedding_endpoint() as server, pytest.MonkeyPatch.context() as patch:
         given = server.answer
         patch.setattr(server, "answer", lambda key, body: given(key, body.replace(ASKED.encode(), MEANT.encode())))
-        about = models(server, KLEDGER_EMBEDDING_DEADLINE="30")  # no search goes without it, on a slow machine either
+        about = models(server)
         with running(tmp_path_factory.mktemp("understanding") / "data", env=about) as node:
             yield node
 

@@ -15,6 +15,7 @@ from mcp import Client, StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
 
 from ledger.event import JsonObject
+from tests.patience import PATIENCE
 from tests.processes.started import ENVIRONMENT, KLEDGER, ROOT, can_fork, fork_server
 
 Way = Literal["http", "http of 2025", "stdio", "stdio of 2025"]
@@ -36,7 +37,7 @@ async def connected(
     if way.startswith("http"):
         headers = {f"X-Ledger-{kind.title()}": name for kind, name in who.items()}
         headers |= {"Authorization": f"Bearer {token}"} if token else {}
-        http = httpx2.AsyncClient(headers=headers, trust_env=False)
+        http = httpx2.AsyncClient(headers=headers, trust_env=False, timeout=PATIENCE)
         async with http, Client(streamable_http_client(f"{url}/mcp", http_client=http), mode=mode) as client:
             yield client
         return

@@ -26,6 +26,7 @@ def models(endpoint: EmbeddingEndpoint, **more: str) -> dict[str, str]:
         "KLEDGER_EMBEDDING_MODEL": "m",
         "KLEDGER_EMBEDDING_DIMENSIONS": "64",
         "KLEDGER_EMBEDDING_KEY": "k",
+        "KLEDGER_EMBEDDING_DEADLINE": "15",  # no search goes without it, on a slow machine either
     } | more
 
 

@@ -23,6 +23,7 @@ from ledger.runtime.breaker import FAILURES
 from projections.search.asked_differently import Rewritten
 from tests.openai_chat import ChatEndpoint
 from tests.openai_server import EmbeddingEndpoint, embedding_endpoint
+from tests.patience import PATIENCE
 
 QUERY = "怎么修那个登录的 bug"
 GOOD = ["登录页面 bug 修复方案", "用户认证错误排查", "login authentication error fix"]
@@ -216,7 +217,7 @@ async def test_an_answer_that_is_under_way_while_somebody_is_forgotten_is_not_ke
     chat.held.clear()
     async with rewriting(endpoint) as asking:
         asked = asyncio.create_task(asking.asked_differently(QUERY, "zh", "user:ann"))
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(PATIENCE):
             while len(chat.asked) < 2:  # noqa: ASYNC110 - the server is another thread
                 await asyncio.sleep(0.01)
         asking.forget()
@@ -260,7 +261,7 @@ async def test_an_answer_that_comes_too_late_is_there_the_next_time(
     async with rewriting(endpoint, patience=0.2) as asking:
         assert not (await asking.asked_differently(QUERY, "zh", "user:ann")).queries
         chat.held.set()
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(PATIENCE):
             while len(asking._kept) < 2:  # noqa: ASYNC110 - the server is another thread
                 await asyncio.sleep(0.01)
         assert (await asking.asked_differently(QUERY, "zh", "user:ann")).queries == tuple(GOOD)

