@@ -122,8 +122,8 @@ def test_older_segments_are_summed_up_then_all_of_them_and_expand_gives_the_word
         assert endpoint.chat.calls == before, "a replay asks no model"
         result_of(op, "forget", subject="user:mei")
     with summing(tmp_path / "data", endpoint) as (_, op):
-        (left,) = op.acting_as(user="mei").sessions()["results"]
-        assert (left["messages"], left["summaries"]) == (None, 4)
+        left = [(each["messages"], each["summaries"]) for each in op.acting_as(user="mei").sessions()["results"]]
+        assert left in ([(None, 4)], []), "a minute after its words it is removed as well"
         with pytest.raises(UnknownSession):
             op.acting_as(user="mei").session("s1").context(5_000)
 
