@@ -58,6 +58,8 @@ class Backlog:
         self._batch = BATCH
         self._pause = 0.0
         self._failed: str | None = None
+        self.turn = asyncio.Lock()
+        """Held from when texts are read until they are embedded: who erases some waits for those read before."""
         self.more = asyncio.Event()
         """Set when there may be new versions to embed."""
         self.state = Embeddings()
@@ -79,7 +81,8 @@ class Backlog:
                 if client is not None and not counted:  # what an earlier life left; a call may hang for minutes
                     await self._look()
                     counted = True
-                worked = client is not None and self._may_write() and await self.step(client)
+                async with self.turn:
+                    worked = client is not None and self._may_write() and await self.step(client)
                 self._failed, self._pause = None, 0.0
             except (LedgerError, RuntimeError, duckdb.Error) as error:
                 worked = False

@@ -32,7 +32,8 @@ async def renew(feed: VectorFeed, view: View, root: Path, erased: Sequence[str])
             await feed.client.erase(erased)
             await asyncio.to_thread(discard_unused, feed.settings)
             feed.from_before = False
-        return
+        async with feed.backlog.turn:  # what was being embedded is stored before its caller looks what is
+            return
     directory = next_directory(root)
     settings = replace(feed.settings, directory=str(directory))
     client = await VectorClient.start(settings)

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from projections.engine.duckdb import open_view
 from projections.engine.view import Instance, View
+from projections.vectors.backlog import Text
 from projections.vectors.feed import VectorFeed
 from projections.vectors.on_disk import keep_within
 from projections.vectors.renewal import renew
 from projections.vectors.store.directories import model_slug
-from projections.vectors.store.port import Point
+from projections.vectors.store.port import Awaiting, Point
 from projections.vectors.tokens import document_terms
 from projections.vectors.wire import EmbeddingModel, Settings
+from tests.patience import PATIENCE
 
 BEFORE = EmbeddingModel(base_url="http://127.0.0.1:9/v1", api_key="none", model="before", dimensions=64)
 
@@ -71,6 +75,41 @@ async def test_vectors_that_are_renewed_on_a_server_leave_none_of_edge_behind(fo
     await renew(feed, view, tmp_path, ["hers"])
     assert erased == ["hers"]
     assert not folder.exists()
+    view.close()
+
+
+async def test_vectors_that_are_renewed_on_a_server_wait_for_what_is_being_embedded(tmp_path: Path) -> None:
+    """Else its embedding would be kept after those of the person were removed, for good."""
+    view = View(Instance(open_view(None)))
+    feed = VectorFeed(view, Settings(str(tmp_path), qdrant_url="http://127.0.0.1:9"), "default")
+    embedding, go_on, kept = asyncio.Event(), asyncio.Event(), list[str]()
+
+    class Client:
+        async def erase(self, item_ids: list[str]) -> None:
+            """Erase them."""
+
+        async def awaiting(self, _most: int) -> list[Awaiting]:
+            return [] if kept else [Awaiting("hers", 1, 1)]
+
+        async def embed(self, texts: list[Text]) -> None:
+            embedding.set()
+            await go_on.wait()
+            kept.extend(item for item, *_ in texts)
+
+        async def embeddings(self) -> dict[str, Any]:
+            return {"awaiting": 1 - len(kept), "trouble": None, "calls": 0, "missed": 0}
+
+    feed._client = Client()  # type: ignore[assignment]  # as above
+    running = asyncio.create_task(feed.backlog.run())
+    await asyncio.wait_for(embedding.wait(), PATIENCE)
+    renewing = asyncio.create_task(renew(feed, view, tmp_path, ["hers"]))
+    await asyncio.wait([renewing], timeout=0.3)
+    assert not renewing.done()
+    go_on.set()
+    await asyncio.wait_for(renewing, PATIENCE)
+    assert kept == ["hers"]
+    running.cancel()
+    await asyncio.gather(running, return_exceptions=True)
     view.close()
 
 
