@@ -11,6 +11,7 @@ from pathlib import Path
 import duckdb
 import pytest
 
+from kledger import LedgerClient
 from kledger.contract.errors import IllegalQuery
 from projections.analysts.admission import AT_ONCE
 from projections.analysts.quack import load_extensions
@@ -22,7 +23,8 @@ STUCK = """
     SELECT levenshtein(a, b)
     FROM (SELECT repeat('x', 900000 + i::INT) AS a, repeat('y', 900000 + i::INT) AS b FROM range(2) t(i))
 """
-SECONDS = 1.0
+SECONDS = 3.0
+"""A machine that is busy begins the step in time."""
 
 
 @pytest.fixture
@@ -72,7 +74,7 @@ def test_over_quack_it_keeps_neither_the_end_of_the_node_nor_a_rebuild_waiting(n
         rebuilt = ledger.wait_job(ledger.start_job("rebuild")["id"], timeout=PATIENCE)
         assert rebuilt["result"] is not None
         assert rebuilt["result"]["swapped"]
-        assert ledger.sql("SELECT 42 AS a")["rows"] == [[42]]
+        until(lambda: answered(ledger), "another statement is answered beside it")
     began = time.monotonic()
     assert node.stop() == 0
     assert time.monotonic() - began < PATIENCE
@@ -81,6 +83,14 @@ def test_over_quack_it_keeps_neither_the_end_of_the_node_nor_a_rebuild_waiting(n
 def ask(analyst: duckdb.DuckDBPyConnection) -> None:
     with pytest.raises(duckdb.Error):
         analyst.execute("FROM kl.query(?)", [STUCK]).fetchall()
+
+
+def answered(ledger: LedgerClient) -> bool:
+    """Whether a statement is: it has as little time as any, while another one takes a processor."""
+    try:
+        return ledger.sql("SELECT 42 AS a")["rows"] == [[42]]
+    except IllegalQuery:
+        return False
 
 
 def cpu_seconds(node: RunningNode) -> float:
