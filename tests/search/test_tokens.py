@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 import unicodedata
@@ -386,4 +387,7 @@ def test_documents_that_are_read_together_have_the_terms_of_each(texts: list[str
         alone = document_terms(*text.split("\n", 1)) if "\n" in text else documents_terms([text])[0]
         assert vector.indices.tolist() == sorted(alone.indices.tolist())
         assert vector.values.tolist() == alone.values.tolist()
-        assert set(vector.indices.tolist()) == terms(text, words_only=False)
+        asked = terms(text, words_only=False)
+        assert asked <= set(vector.indices.tolist())
+        if BASES.keys().isdisjoint(re.findall("[a-z]+", normalise(text))):  # of got, a document has the letters too
+            assert asked == set(vector.indices.tolist())
