@@ -45,7 +45,7 @@ from projections.live.more_memory import made_with_memory, read_with_memory
 
 logger = structlog.get_logger(__name__)
 
-MEMORY_LIMIT = 416_000_000
+MEMORY_LIMIT = 352_000_000
 """Bytes that DuckDB may take for a new file; more where its texts are too large for that."""
 CHECKPOINT_EVERY = 350_000
 """Events between checkpoints of the new file. Without them, all that is committed stays in memory until the end; with
