@@ -418,5 +418,5 @@ def _hash(term: str) -> int:
     return zlib.crc32(term.encode())
 
 
-_A = _stem("a")
+_A = _hash("wa")  # its stem, without loading what finds stems
 _of_homes = frozenset(map(_cjk_pair, HOMES))
