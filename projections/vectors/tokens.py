@@ -54,7 +54,7 @@ _IDENTIFIER = re.compile(
     r"(?<![A-Za-z0-9])(?:[a-z]{2,}(?:[A-Z][a-z0-9]+)+|(?:[A-Z][a-z0-9]+){3,})(?:[A-Z]+\d*)?(?![A-Za-z0-9])"
 )
 # trial A, vitamin A; not the article
-_LETTER_A = re.compile(r"([A-Za-z0-9]*[a-z0-9]) A(?![^\W_]|['\u2019&])")
+_LETTER_A = re.compile(r"(?<![A-Za-z0-9])([A-Za-z0-9]*[a-z0-9]) A(?![^\W_]|['\u2019&])")
 _HUMPED = re.compile("[a-z0-9][A-Z][a-z0-9]")
 _HUMP = re.compile(r"[A-Z]?[a-z0-9]+|[A-Z]+")
 _ORDINALS = frozenset(("st", "nd", "rd", "th"))
@@ -331,8 +331,7 @@ def _parts(word: str) -> _Word:
         whole = _of_plain(word.replace(",", ""))
         return _Word(whole.stems, whole.fragments, tuple(stem for part in parts for stem in part.stems))
     if "-" in word:
-        parts = [_of_plain(part) for part in word.split("-")]
-        stems, fragments = (tuple(itertools.chain(*(each[at] for each in parts))) for at in (0, 1))
+        stems, fragments = _of_parts(word.split("-"))
         return _Word(stems, fragments, (_stem(word.replace("-", "")),))
     return _of_plain(word)
 
@@ -352,12 +351,8 @@ def _of_groups(word: str) -> _Word:
     numbers these first."""
     one = grouped(word)
     if one is None:
-        parts = [_of_plain(part) for part in re.findall(r"\d+", word)]
-        return _Word(
-            tuple(part.stems[0] for part in parts), tuple(itertools.chain(*(part.fragments for part in parts)))
-        )
-    parts = [_of_plain(part) for part in one.groups]
-    stems, fragments = (tuple(itertools.chain(*(each[at] for each in parts))) for at in (0, 1))
+        return _Word(*_of_parts(re.findall(r"\d+", word)))
+    stems, fragments = _of_parts(one.groups)
     ends = tuple(_of_plain(end).stems[0] for end in one.ends)
     joined = _of_plain(one.joined)
     if one.is_one:
@@ -367,10 +362,16 @@ def _of_groups(word: str) -> _Word:
 
 def _of_code(word: str) -> _Word:
     """A code of several parts as one word, and its parts."""
-    parts = [_of_plain(part) for part in word.split("-")]
-    stems, fragments = (tuple(itertools.chain(*(each[at] for each in parts))) for at in (0, 1))
+    stems, fragments = _of_parts(word.split("-"))
     joined = word.replace("-", "")
     return _Word((_stem(joined),), _fragments(joined), stems, fragments)
+
+
+def _of_parts(words: Sequence[str]) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """The stems and the fragments of plain words, in their order."""
+    parts = [_of_plain(word) for word in words]
+    stems = tuple(itertools.chain.from_iterable(part.stems for part in parts))
+    return stems, tuple(itertools.chain.from_iterable(part.fragments for part in parts))
 
 
 def _of_plain(word: str) -> _Word:

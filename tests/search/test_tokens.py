@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+import time
 import unicodedata
 from pathlib import Path
 from typing import Literal
@@ -358,6 +359,27 @@ def test_nothing_else_normalises_a_text_to_compare_its_words() -> None:
                for path in (root / part).rglob("*.py")]  # fmt: skip
     found = [path.relative_to(root).as_posix() for path in product if "unicodedata.normalize" in path.read_text()]
     assert found == ["projections/vectors/tokens.py"]
+
+
+@pytest.mark.parametrize(
+    "unit",
+    [
+        *("a", "aB", "a1", "1", "王", "é", "-", "'", ",", "A ", "a-", "1-", "a1-", "1,", "1 ", "1/", "(1", "+1"),
+        "1.1.",
+        *("5月", "2026-", "2026-05-", "3 may ", "may ", "3rd of ", "first we ", "我们"),
+    ],
+)
+def test_no_text_costs_more_than_its_length_whatever_is_repeated_in_it(unit: str) -> None:
+    """Beside as many characters of plain words: of a pattern that goes back over a long run, it was 400 times."""
+    hostile = "vitamin A " + unit * (20_000 // len(unit)) + " A"
+    plain = "bake bread in a hot oven and let it rest " * 500
+
+    def took(text: str) -> float:
+        began = time.thread_time()
+        document_terms("", text)
+        return time.thread_time() - began
+
+    assert min(took(hostile) for _ in range(2)) < 50 * min(took(plain) for _ in range(2))
 
 
 @pytest.mark.parametrize("text", ["cafe\u0301 ", "か\u3099き ", "数据库e\u0301每天", "ﾊﾞｰ, "])
