@@ -30,6 +30,7 @@ from ledger.store.jetstream import JetStreamLedger
 from ledger.stream import Ledger
 from ledger.wire.publication import error_code
 from tests.empty_views import CREATE_TABLES, copied_from
+from tests.every_module import PRODUCT, load_all
 from tests.examples import EXPLORES, tries
 from tests.journeys.running_node import RunningNode, running
 from tests.parsers import connections_again
@@ -120,8 +121,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: turn.get(item.path, len(turn)))
 
 
-def pytest_collection_finish() -> None:
-    """What was imported stays: nobody need look through it for garbage while the tests run."""
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Before a property every module of the product is loaded, and nobody looks through them for garbage.
+
+    hypothesis draws constants of the modules that its process has loaded: the examples of a property would depend on
+    which tests its worker happened to run before.
+    """
+    if any(item.get_closest_marker("hypothesis") for item in session.items):
+        load_all(PRODUCT)
     gc.collect()
     gc.freeze()
 

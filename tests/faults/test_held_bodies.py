@@ -64,20 +64,13 @@ def test_bodies_that_were_answered_given_up_or_refused_are_not_counted_any_more(
     for _ in range(3):
         given_up = begun(node, LARGE)
         given_up.close()
+    until(lambda: _posted(node, MOST - MIB) != 429, "those who hung up have left their room")
     for _ in range(3):
-        refused_early = httpx.post(
-            f"{node.url}/api/knowledge/batch", content=b" " * LARGE, headers={"Content-Type": "text/plain"}, timeout=60
-        )
-        assert refused_early.status_code == 400
-    until(lambda: _is_taken(node, MOST - MIB), "there is room")
+        assert _posted(node, LARGE, content_type="text/plain") == 400
+        until(lambda: _posted(node, MOST - MIB) != 429, "what was refused early has left its room")
 
 
-def _is_taken(node: RunningNode, size: int) -> bool:
-    """Whether a body of so many bytes finds room."""
-    answer = httpx.post(
-        f"{node.url}/api/knowledge/batch",
-        content=b" " * size,
-        headers={"Content-Type": "application/json"},
-        timeout=60,
-    )
-    return answer.status_code != 429
+def _posted(node: RunningNode, size: int, *, content_type: str = "application/json") -> int:
+    """The status that a body of so many bytes is answered with: 429 where it finds no room."""
+    url = f"{node.url}/api/knowledge/batch"
+    return httpx.post(url, content=b" " * size, headers={"Content-Type": content_type}, timeout=60).status_code
