@@ -9,13 +9,15 @@ Erasing points inside a shard leaves their bytes in its segments and its log, so
 
 from __future__ import annotations
 
-import contextlib
+import errno
 import re
 import shutil
+import time
 from pathlib import Path
 
 from projections.vectors.store.directories import replace_file
 
+_PAUSE_SECONDS = 0.01
 _NAME = re.compile(r"generation-(\d{4,})")
 
 
@@ -53,10 +55,16 @@ def is_generation(path: Path) -> bool:
 
 
 def _remove(path: Path) -> None:
-    """Remove a directory, also while a process that is exiting still deletes files in it."""
+    """Remove a directory, also while a process that is exiting still deletes files in it, or writes its last ones."""
     while path.exists():
-        with contextlib.suppress(FileNotFoundError):
+        try:
             shutil.rmtree(path)
+        except FileNotFoundError:
+            pass
+        except OSError as error:
+            if error.errno != errno.ENOTEMPTY:
+                raise
+            time.sleep(_PAUSE_SECONDS)
 
 
 def _pointed(root: Path) -> Path:

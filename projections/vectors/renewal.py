@@ -54,7 +54,7 @@ async def renew(feed: VectorFeed, view: View, root: Path, erased: Sequence[str])
         if feed.settings is not settings:
             await client.close()
         raise
-    discard_others(root, directory)
+    await asyncio.to_thread(discard_others, root, directory)
 
 
 async def mended(feed: VectorFeed, view: View, root: Path, found: dict[str, Any]) -> dict[str, Any]:
