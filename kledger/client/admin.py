@@ -72,18 +72,21 @@ async def start_job(
     into: str | Path | None = None,
     subject: str | None = None,
     from_log: bool = False,
+    columns: bool | None = None,
 ) -> Job:
     """Start a job and return it at once.
 
     `to` and `into` (an absolute file of the node) belong to replay, `into` (an absolute directory, or
-    `s3://BUCKET/PREFIX`) to backup, `subject` (`user:ID`) to forget, `from_log` (read nothing of the archive) to
-    verify.
+    `s3://BUCKET/PREFIX`) and `columns` (keep the archive's decoded columns as well; None: as before) to backup,
+    `subject` (`user:ID`) to forget, `from_log` (read nothing of the archive) to verify.
     """
     body: dict[str, Any] = {}
     if kind == "replay":
         body = {"to": moment(to), "into": None if into is None else str(into)}
     elif kind == "backup":
         body = {"into": None if into is None else str(into)}
+        if columns is not None:
+            body["columns"] = columns
     elif kind == "forget":
         body = {"subject": subject}
     elif kind == "verify" and from_log:

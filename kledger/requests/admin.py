@@ -25,9 +25,13 @@ class ReplayRequest(Asked):
 
 
 class BackupRequest(Asked):
-    """Add what is new in the log to the backup in a directory of the node's machine, or at `s3://BUCKET/PREFIX`."""
+    """Add what is new in the log to the backup in a directory of the node's machine, or at `s3://BUCKET/PREFIX`.
+
+    `columns` is whether it has the archive's decoded columns as well; null leaves that as it was.
+    """
 
     into: Annotated[str, Field(min_length=1, max_length=4096)]
+    columns: bool | None = None
 
 
 class ProveRequest(Asked):

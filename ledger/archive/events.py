@@ -117,9 +117,9 @@ class SegmentEvents:
     What nobody asks for is not unpacked: of a segment that has columns, hardly a body is. Raises NotBelieved.
     """
 
-    def __init__(self, archive: Path, segment: Segment, manifest: JsonObject) -> None:
-        self.segment = segment
-        self._content = checked_content(archive / EVENTS / segment.name, EVENT_FILE, manifest["sha256"])
+    def __init__(self, file: Path, segment: Segment, manifest: JsonObject) -> None:
+        self.segment, self._file = segment, file
+        self._content = checked_content(file.parent, file.name, manifest["sha256"])
         self.times = self._read(("position", "stored_ns"))
         """The two columns that say where each event stands and when the log stored it."""
 
@@ -148,4 +148,4 @@ class SegmentEvents:
             raise self._not_believed(f"it cannot be read: {error}") from error
 
     def _not_believed(self, reason: str) -> NotBelieved:
-        return NotBelieved(f"{EVENTS}/{self.segment.name}/{EVENT_FILE}", reason)
+        return NotBelieved("/".join(self._file.parts[-3:]), reason)

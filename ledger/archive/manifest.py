@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import stat
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -37,7 +38,7 @@ def read_manifest(directory: Path, keys: Mapping[str, VerifyingKey]) -> JsonObje
     """The manifest of a directory, signed by one of `keys`. Raises NotBelieved."""
     file = f"{directory.parent.name}/{directory.name}/{NAME}"
     try:
-        document = orjson.loads((directory / NAME).read_bytes())
+        document = orjson.loads(_content(directory / NAME))
         signature = base64.b64decode(document.pop("signature"), validate=True)
         key = keys.get(document["key"])
         known = document["format"] == FORMAT
@@ -55,12 +56,19 @@ def checked_content(directory: Path, name: str, sha256: object) -> bytes:
     """The bytes of a file whose digest the manifest has. Raises NotBelieved."""
     file = f"{directory.parent.name}/{directory.name}/{name}"
     try:
-        content = (directory / name).read_bytes()
+        content = _content(directory / name)
     except OSError as error:
         raise NotBelieved(file, f"it cannot be read: {error.strerror or error}") from error
     if hashlib.sha256(content).hexdigest() != sha256:
         raise NotBelieved(file, "its bytes are not those that were signed")
     return content
+
+
+def _content(path: Path) -> bytes:
+    """The bytes of a file. Raises OSError, also where it is none: who opened a pipe would wait for ever."""
+    if not stat.S_ISREG(path.stat().st_mode):
+        raise OSError("it is no file")
+    return path.read_bytes()
 
 
 def _message(document: JsonObject) -> bytes:

@@ -43,6 +43,11 @@ class Segment(NamedTuple):
         return f"{self.first:015d}-{self.last:015d}"
 
 
+def events_file(archive: Path, segment: Segment) -> Path:
+    """The file with the events of a segment."""
+    return archive / EVENTS / segment.name / EVENT_FILE
+
+
 def segment_of(name: str) -> Segment:
     """The segment with this name. Raises ValueError."""
     found = _NAME.fullmatch(name)

@@ -15,7 +15,7 @@ from kledger.contract.errors import BackupMismatch
 from ledger.archive.archived import Archived
 from ledger.archive.event_file import file_digest
 from ledger.archive.manifest import NotBelieved
-from ledger.archive.segments import EVENT_FILE, EVENTS
+from ledger.archive.segments import EVENT_FILE, EVENTS, events_file
 from ledger.archive.segments import Segment as Stretch
 from ledger.backup.manifest import Manifest, Segment, save, segment_name
 from ledger.backup.place import Place
@@ -93,7 +93,7 @@ class Unfit(Exception):
 
 def _taken(place: Place, stretch: Stretch, archived: Archived, head: bytes) -> tuple[Segment, list[bytes]]:
     """A segment as a file of the backup, and its leaves; `head` is that of the chain before it."""
-    name, source = segment_name(*stretch), archived.directory / EVENTS / stretch.name / EVENT_FILE
+    name, source = segment_name(*stretch), events_file(archived.directory, stretch)
     try:
         signed = archived.manifest_of(stretch)
         if source.is_symlink():

@@ -14,6 +14,8 @@ import pyarrow as pa
 
 from kledger.contract.errors import BackupDamaged, BackupMismatch
 from ledger.archive.event_file import BackupEvent, file_digest, read_segment
+from ledger.archive.events import leaves_digest
+from ledger.backup.columns import problems_of_columns, stretch_of
 from ledger.backup.keys import kept_keys
 from ledger.backup.manifest import Manifest, Segment, load
 from ledger.backup.place import KEYS, Place, Where, place_of
@@ -45,10 +47,13 @@ class Checked:
     seconds: float
 
 
-def check_backup(where: Where, progress: Progress = silent, *, key: VerifyingKey | None = None) -> Checked:
+def check_backup(
+    where: Where, progress: Progress = silent, *, key: VerifyingKey | None = None, columns: bool = True
+) -> Checked:
     """Read a whole backup and compare it with its manifest, and its chain with the signed checkpoint.
 
-    With `key`, the checkpoint must be signed with this key. Raises BackupDamaged when the manifest itself is missing or
+    With `key`, the checkpoint must be signed with this key. Without `columns` those that are decoded are left out: they
+    follow from the events. Raises BackupDamaged when the manifest itself is missing or
     damaged, so that no file can be verified. Raises BackupMismatch when intact files do not match the checkpoint, or it
     was signed with another key.
     """
@@ -61,10 +66,13 @@ def check_backup(where: Where, progress: Progress = silent, *, key: VerifyingKey
     problems: list[str] = []
     chain, whole = Chain.empty(), True
     before = chain.head
+    of_columns = dict[str, str]()
     for segment in manifest.segments:
         try:
             leaves = _check(place, segment)
             longer = extend_past(chain, leaves, witness) if whole else None
+            if (name := stretch_of(segment).name) in (manifest.columns or ()):
+                of_columns[name] = leaves_digest(leaves)
             _check_end(segment, leaves, longer.head if longer is not None else chain_head(before, leaves))
         except (OSError, ValueError, pa.ArrowException) as error:
             problems.append(f"{segment.file} {_described(error)}")
@@ -83,6 +91,8 @@ def check_backup(where: Where, progress: Progress = silent, *, key: VerifyingKey
             check(place)
         except BackupDamaged as error:
             problems.append(error.message)
+    if columns:
+        problems += problems_of_columns(place, manifest, of_columns)
     return Checked(
         str(place),
         manifest.position,
@@ -101,8 +111,8 @@ def _needed_for(name: str) -> str:
 
 
 def intact(where: Where, progress: Progress = silent, *, key: VerifyingKey | None = None) -> Manifest:
-    """Verify a backup and return its manifest. Raises BackupDamaged, BackupMismatch."""
-    checked = check_backup(where, progress, key=key)
+    """Verify all of a backup but its columns, and return its manifest. Raises BackupDamaged, BackupMismatch."""
+    checked = check_backup(where, progress, key=key, columns=False)
     if checked.problems:
         raise damaged(where, checked.problems)
     return load(where)

@@ -15,6 +15,8 @@ from datetime import UTC, datetime
 import orjson
 
 from kledger.contract.errors import BackupDamaged, BackupMismatch
+from ledger.archive.segments import COLUMNS
+from ledger.archive.segments import Segment as Stretch
 from ledger.backup.place import BESIDE, EVENTS, LOCK, Place, Where, not_writable, place_of
 from ledger.backup.place import MANIFEST as NAME
 from ledger.backup.witnesses import Witness
@@ -51,7 +53,8 @@ class Manifest:
     """A backup up to `chain.position`; `signed` is the last signed checkpoint of its events, if any.
 
     `beside` names the files that have to stand beside the events: the keys of persons and the words of sessions.
-    `tokens` is whether the node asked for tokens, of which none is in a backup.
+    `tokens` is whether the node asked for tokens, of which none is in a backup. `columns` has the SHA-256 of the
+    manifest of each segment's decoded columns, by the segment's name; it is None where nobody wants any.
     """
 
     created: str
@@ -61,6 +64,7 @@ class Manifest:
     signed: Witness | None = None
     beside: tuple[str, ...] = ()
     tokens: bool = False
+    columns: Mapping[str, str] | None = None
 
     @property
     def position(self) -> int:
@@ -72,7 +76,15 @@ class Manifest:
 
     def with_segments(self, segments: Iterable[Segment], chain: Chain) -> Manifest:
         """The manifest with these files instead of those that it has."""
-        return replace(self, updated=_now(), chain=chain, segments=tuple(segments))
+        changed = replace(self, updated=_now(), chain=chain, segments=tuple(segments))
+        if self.columns is None:
+            return changed
+        names = {Stretch(one.first, one.last).name for one in changed.segments}
+        return replace(changed, columns={name: said for name, said in self.columns.items() if name in names})
+
+    def with_columns(self, columns: Mapping[str, str] | None) -> Manifest:
+        """The manifest with these decoded columns."""
+        return replace(self, updated=_now(), columns=columns)
 
     def with_beside(self, *names: str) -> Manifest:
         """The manifest that names these files beside the events, too."""
@@ -181,8 +193,11 @@ def remove_left_over(where: Where, manifest: Manifest) -> None:
     listed = {segment.file for segment in manifest.segments}
     for name in _drafts(there := place.sizes()):
         place.remove(name)
+    kept = {f"{COLUMNS}/{segment}" for segment in manifest.columns or ()}
     for name in there:
         folder, _, file = name.rpartition("/")
+        if name.startswith(f"{COLUMNS}/") and folder not in kept and file:
+            place.remove(name)
         made = _FILE.fullmatch(file) if folder == EVENTS and name not in listed else None
         if made is not None and int(made["last"]) <= manifest.position:
             place.remove(name)
@@ -190,7 +205,7 @@ def remove_left_over(where: Where, manifest: Manifest) -> None:
 
 def _drafts(names: Iterable[str]) -> list[str]:
     """The files that were not finished."""
-    return [name for name in names if name.startswith(f"{EVENTS}/") and name.endswith(".part")]
+    return [name for name in names if name.startswith((f"{EVENTS}/", f"{COLUMNS}/")) and name.endswith(".part")]
 
 
 def _open(place: Place) -> Manifest:
@@ -230,6 +245,7 @@ def _to_json(manifest: Manifest) -> JsonObject:
         "signed": manifest.signed.to_json() if manifest.signed else None,
         "beside": list(manifest.beside),
         "tokens": manifest.tokens,
+        "columns": None if manifest.columns is None else dict(manifest.columns),
         "segments": [
             {
                 "file": one.file,
@@ -266,8 +282,8 @@ def _from_json(content: JsonObject) -> Manifest:
     beside = content.get("beside", [])  # manifests of before have none
     if not isinstance(beside, list) or not set(beside) <= set(BESIDE):
         raise ValueError("it names other files beside the events than there are")
-    tokens = bool(content.get("tokens"))
-    return Manifest(content["created"], content["updated"], chain, segments, signed, tuple(beside), tokens)
+    tokens, columns = bool(content.get("tokens")), content.get("columns")
+    return Manifest(content["created"], content["updated"], chain, segments, signed, tuple(beside), tokens, columns)
 
 
 def _size(stated: object) -> int:
@@ -285,6 +301,9 @@ def _check_order(manifest: Manifest) -> None:
         if segment.file != segment_name(segment.first, segment.last):
             raise ValueError(f"{segment.file!r} is not the name of a segment")
         before = segment.last
+    names = {Stretch(one.first, one.last).name for one in manifest.segments}
+    if manifest.columns is not None and not set(manifest.columns) <= names:
+        raise ValueError("it names columns of other events")
     head = manifest.segments[-1].head if manifest.segments else Chain.empty().head
     if manifest.signed is not None and manifest.signed.position > before:
         raise ValueError(f"its signed checkpoint is at {manifest.signed.position}, behind its end")

@@ -97,6 +97,7 @@ class Directory:
         sync(self.path)
 
     def draft(self, name: str) -> Path:
+        (self.path / name).parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         return (self.path / name).with_name(f"{Path(name).name.partition('.')[0]}.part")
 
     def same(self, file: Path, name: str) -> Path:
@@ -114,6 +115,9 @@ class Directory:
     def remove(self, name: str) -> None:
         with contextlib.suppress(FileNotFoundError):
             (self.path / name).unlink()
+        if name.count("/") > 1:  # of a folder for one segment's columns
+            with contextlib.suppress(OSError):
+                (self.path / name).parent.rmdir()
 
     @contextmanager
     def local(self, name: str) -> Iterator[Path]:

@@ -21,13 +21,15 @@ from ledger.runtime.data_directory import TOKENS
 from ledger.store.jetstream import JetStreamLedger
 
 
-async def back_up_in_own_process(access: BrokerAccess, where: str, data: Path, progress: Progress) -> BackedUp:
+async def back_up_in_own_process(
+    access: BrokerAccess, where: str, data: Path, progress: Progress, columns: bool | None = None
+) -> BackedUp:
     """Run back_up to an address in a process of its own, for the node with the data directory `data`.
 
-    The keys of the vault are kept before the events, where there is one. Raises what back_up raises; cancelling ends
-    the process, and the backup stays intact.
+    The keys of the vault are kept before the events, where there is one. `columns` is as in back_up. Raises what
+    back_up raises; cancelling ends the process, and the backup stays intact.
     """
-    order = {"broker": access_told(access, "reader", "node"), "into": where, "data": str(data)}
+    order = {"broker": access_told(access, "reader", "node"), "into": where, "data": str(data), "columns": columns}
     return BackedUp(**await in_own_process("ledger.backup.process", order, progress))
 
 
@@ -46,7 +48,16 @@ async def _back_up(order: JsonObject, progress: Progress) -> JsonObject:
         signed, archived = SignedLog.of_node(data), Archived.of_node(data)
         place = stack.enter_context(opened(order["into"]))
         tokens = (data / TOKENS).exists()
-        done = await back_up(ledger, place, progress, signed=signed, archived=archived, keep_keys=keys, tokens=tokens)
+        done = await back_up(
+            ledger,
+            place,
+            progress,
+            signed=signed,
+            archived=archived,
+            keep_keys=keys,
+            tokens=tokens,
+            columns=order["columns"],
+        )
         return asdict(done)
 
 

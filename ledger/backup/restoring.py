@@ -9,39 +9,38 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import itertools
 import time
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from kledger.contract.errors import RestoreRefused
+import structlog
+
+from kledger.contract.errors import BrokerUnavailable, RestoreRefused
 from ledger.backup.as_log import events_in_order
 from ledger.backup.checking import found_intact
 from ledger.backup.keys import restore_keys
 from ledger.backup.manifest import Manifest
 from ledger.backup.put_back import put_back
-from ledger.backup.reading_ahead import ahead
-from ledger.backup.sending import Republication, Sender, republications
+from ledger.backup.refill.comparing import Done, Lists, compared, hand_over
+from ledger.backup.refill.reading_ahead import ahead
+from ledger.backup.refill.sending import Republication, Sender, republications
+from ledger.backup.refill.streaming import NotTaken, Streamer
 from ledger.backup.sessions import restore_sessions
 from ledger.broker.access import LEDGER_STREAM, BrokerAccess
 from ledger.broker.connection import BrokerConnection
 from ledger.broker.error_codes import NO_STREAM
 from ledger.broker.restored import RESTORED_TO, RESTORING
+from ledger.broker.server import EmbeddedServer
 from ledger.broker.stream_setup import check_settings, created, created_anew, stream_config
 from ledger.event import JsonObject, StoredEvent
 from ledger.integrity.signing_keys import VerifyingKey
 from ledger.progress import Progress, silent
-from ledger.store.reader import read_stream
 from ledger.wire.publication import error_code, error_of
 
-_READ_EVENTS = 1_000
+log = structlog.get_logger(__name__)
+
 _LISTS_TO_COMPARE = 4  # each of up to 2,000 events; the publishing waits where more are not compared yet
 _CHANGE_TIMEOUT = 30.0
-
-Lists = asyncio.Queue[list[StoredEvent]]
-"""Events of the backup that are published, or were there, and not compared yet; after the last an empty list."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,15 +76,19 @@ async def restore(
     start_over: bool = False,
     manifest: Manifest | None = None,
     data: Path | None = None,
+    server: EmbeddedServer | None = None,
 ) -> Restored:
     """Restore a backup into an empty stream, which is created if it does not exist; connects as `admin`.
 
-    With `key`, the backup must be signed with it. `manifest` is that of a backup that was just verified; without it the
-    backup is verified first. `data` is the directory of the node that will use the stream: the files become its archive
-    (ledger/backup/put_back.py). `settings` are those of the stream that was there before. `start_over` removes what an
-    interrupted restore left. `progress` counts the events that are published and those that are compared. Raises
-    BackupDamaged, BackupMismatch (before anything is published), RestoreRefused, PayloadTooLarge, BrokerUnavailable
-    (run it again: it resumes), BrokerMisconfigured.
+    `server` is that of `access`, where it runs for this restore alone: events are streamed to it, and it is started
+    anew where it did not sync them (`EmbeddedServer.synced`); its `access` is another one then.
+
+    With `key`, the backup must be signed with it, and its decoded columns are believed. `manifest` is that of a backup
+    that was just verified; without it the backup is verified first. `data` is the directory of the node that will use
+    the stream: the files become its archive (ledger/backup/put_back.py). `settings` are those of the stream that was
+    there before. `start_over` removes what an interrupted restore left. `progress` counts the events that are published
+    and those that are compared. Raises BackupDamaged, BackupMismatch (before anything is published), RestoreRefused,
+    PayloadTooLarge, BrokerUnavailable (run it again: it resumes), BrokerMisconfigured.
     """
     started = time.monotonic()
     if manifest is None:
@@ -93,33 +96,27 @@ async def restore(
     connection = await BrokerConnection.open(access, "admin", name="kledger-restore")
     try:
         reached = await _open(connection, stream, manifest, settings, start_over)
-        done = _Done(manifest.position, reached, started, progress)
-        read: Lists = asyncio.Queue(_LISTS_TO_COMPARE)
-        async with (
-            _compared(access, stream, manifest.position, read, done) as comparing,
-            Sender(connection, stream, reached) as sender,
-        ):
-            lists = ahead(events_in_order(directory, manifest.segments), _republished)
-            async with contextlib.aclosing(lists):
-                async for events, republished in lists:
-                    if read.full():  # what was read before may wait for what is under way
-                        await sender.settle()
-                    await _hand_over(read, events, comparing)
-                    await sender.send(republished)
-                    done.sent_to(sender.position)
-                    if comparing.done():  # it failed
-                        break
-                else:
-                    await sender.settle()
-                    done.sent_to(sender.position)
-                    await _hand_over(read, [], comparing)
-            await comparing
+        done = Done(manifest.position, reached, started, progress)
+        at, whole = reached, False
+        if server is not None:
+            try:
+                await _fill(access, directory, manifest, Streamer(connection, stream, at), stream, done)
+                whole = True
+            except (NotTaken, BrokerUnavailable) as why:
+                log.info("the broker is asked about each batch from here on", why=str(why))
+            await connection.close()
+            access = await server.synced()
+            connection = await BrokerConnection.open(access, "admin", name="kledger-restore")
+            at = await _last_of(connection, stream)
+        if not whole or at < manifest.position:  # it was not all taken, or the server was killed as it stopped
+            done = Done(manifest.position, at, started, progress)
+            await _fill(access, directory, manifest, Sender(connection, stream, at), stream, done)
         keys = await restore_keys(access, connection, directory)
         words = await restore_sessions(access, connection, directory, manifest.position)
         await _finish(connection, stream, manifest)
     finally:
         await connection.close()
-    segments = await asyncio.to_thread(put_back, directory, manifest, data) if data is not None else 0
+    segments = await asyncio.to_thread(put_back, directory, manifest, data, key=key) if data is not None else 0
     return Restored(
         manifest.position,
         manifest.chain.head.hex(),
@@ -131,6 +128,38 @@ async def restore(
         segments,
         round(time.monotonic() - started, 3),
     )
+
+
+async def _fill(
+    access: BrokerAccess, directory: Path, manifest: Manifest, sender: Sender | Streamer, stream: str, done: Done
+) -> None:
+    """Publish what the stream does not have yet, and compare all of it. Raises as restore does, and NotTaken."""
+    read: Lists = asyncio.Queue(_LISTS_TO_COMPARE)
+    ends = sender.until_not_taken if isinstance(sender, Streamer) else None
+    async with compared(access, stream, manifest.position, read, done, ends) as comparing, sender:
+        lists = ahead(events_in_order(directory, manifest.segments), _republished)
+        async with contextlib.aclosing(lists):
+            async for events, republished in lists:
+                if read.full():  # what was read before may wait for what is under way
+                    await sender.settle()
+                await hand_over(read, events, comparing)
+                await sender.send(republished)
+                done.sent_to(sender.position)
+                if comparing.done():  # it failed
+                    break
+            else:
+                await sender.settle()
+                done.sent_to(sender.position)
+                await hand_over(read, [], comparing)
+        await comparing
+
+
+async def _last_of(connection: BrokerConnection, stream: str) -> int:
+    """The last position of the stream."""
+    info = await connection.api(f"STREAM.INFO.{stream}")
+    if error_code(info):
+        raise error_of(info, f"a look at the stream {stream}")
+    return int(info["state"]["last_seq"])
 
 
 async def _open(
@@ -208,78 +237,6 @@ def _refuse_other_than_unfinished(info: JsonObject, stream: str) -> None:
 
 def _republished(events: list[StoredEvent]) -> tuple[list[StoredEvent], list[Republication]]:
     return events, republications(events)
-
-
-async def _hand_over(read: Lists, events: list[StoredEvent], comparing: asyncio.Future[None]) -> None:
-    """Have these events compared, once those before are; not where comparing has failed."""
-    if read.full():
-        putting = asyncio.ensure_future(read.put(events))
-        await asyncio.wait((putting, comparing), return_when=asyncio.FIRST_COMPLETED)
-        putting.cancel()
-    else:
-        read.put_nowait(events)
-
-
-class _Done:
-    """Counts what was published and what was compared, and tells both as one number."""
-
-    def __init__(self, position: int, reached: int, started: float, progress: Progress) -> None:
-        self._reached, self._total = reached, 2 * position - reached
-        self._started, self._progress = started, progress
-        self._sent, self._compared = reached, 0
-
-    def sent_to(self, position: int) -> None:
-        self._sent = position
-        self._tell()
-
-    def compared_to(self, position: int) -> None:
-        self._compared = position
-        self._tell()
-
-    def _tell(self) -> None:
-        done = self._sent - self._reached + self._compared
-        self._progress(done, self._total, done / max(time.monotonic() - self._started, 1e-9))
-
-
-@asynccontextmanager
-async def _compared(
-    access: BrokerAccess, stream: str, last: int, read: Lists, done: _Done
-) -> AsyncIterator[asyncio.Task[None]]:
-    """A task that reads the stream back right behind the publishing, on a connection of its own; see _read_back."""
-    connection = await BrokerConnection.open(access, "admin", name="kledger-compare")
-    task = asyncio.ensure_future(_read_back(connection, stream, last, read, done))
-    try:
-        yield task
-    finally:
-        task.cancel()
-        await asyncio.gather(task, return_exceptions=True)
-        await connection.close()
-
-
-async def _read_back(connection: BrokerConnection, stream: str, last: int, read: Lists, done: _Done) -> None:
-    """Read the stream up to position `last`, and compare each event with what was read in the backup.
-
-    All that a leaf is made of is compared, and the position: so the stream's chain is the backup's. Raises
-    RestoreRefused.
-    """
-    position, kept, at = 0, list[StoredEvent](), 0
-    reading = read_stream(connection, stream, 1, follow=True, batch=_READ_EVENTS, restored=lambda _config: last)
-    async with contextlib.aclosing(reading) as batches:
-        while position < last:
-            events = await anext(batches)
-            while len(kept) - at < len(events) and (following := await read.get()):
-                kept, at = kept[at:] + following, 0
-            backed_up = kept[at : at + len(events)]
-            if events != backed_up:
-                pairs = itertools.zip_longest(events, backed_up)
-                other = next(each for each, (there, here) in enumerate(pairs) if there != here)
-                raise RestoreRefused(
-                    f"position {events[other].position} of the stream {stream} does not hold the backup's event: "
-                    "somebody else wrote there. Start over with --start-over, while nothing writes"
-                )
-            at += len(events)
-            position = events[-1].position
-            done.compared_to(position)
 
 
 async def _finish(connection: BrokerConnection, stream: str, manifest: Manifest) -> None:

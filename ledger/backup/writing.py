@@ -18,6 +18,7 @@ from ledger.archive.archived import Archived
 from ledger.archive.event_file import SegmentWriter, file_digest
 from ledger.archive.segments import SEGMENT_BYTES, SEGMENT_EVENTS
 from ledger.backup.archived import Unfit, carried_out, next_change
+from ledger.backup.columns import keep_columns
 from ledger.backup.manifest import Manifest, Segment, remove_left_over, save, segment_name, writing_to
 from ledger.backup.place import EVENTS, KEYS, Place, Where, place_of
 from ledger.backup.witnesses import SignedLog, Witness, extend_past
@@ -45,6 +46,8 @@ class BackedUp:
     segments: int
     signed: int
     """The position of the signed checkpoint that matches it, 0 without one."""
+    columns: int
+    """The number of its files whose decoded columns it has as well."""
     seconds: float
 
 
@@ -58,14 +61,16 @@ async def back_up(
     segment_events: int = SEGMENT_EVENTS,
     keep_keys: KeepKeys | None = None,
     tokens: bool | None = None,
+    columns: bool | None = None,
 ) -> BackedUp:
     """Update the backup in a place to the current head of the log, with the files of the node's archive if it has one.
 
     `keep_keys` is called before any event is added, and no event behind the head of before is: so the keys in a backup
-    are at least as new as its events, wherever a run is cut. `tokens` is whether the node asks for tokens. The events
-    must match the `signed` checkpoints; the last one is stored in the manifest. Raises BackupMismatch (a backup of
-    another stream, or no backup), BackupDamaged, InvalidPayload, ServiceFailed (it cannot be written: no space),
-    ObjectStoreFailed, LogGap, BrokerUnavailable.
+    are at least as new as its events, wherever a run is cut. `tokens` is whether the node asks for tokens. `columns` is
+    whether the archive's decoded columns are kept as well; None leaves that as it was. The events must match the
+    `signed` checkpoints; the last one is stored in the manifest. Raises BackupMismatch (a backup of another stream, or
+    no backup), BackupDamaged, InvalidPayload, ServiceFailed (it cannot be written: no space), ObjectStoreFailed,
+    LogGap, BrokerUnavailable.
     """
     started, place = time.monotonic(), place_of(where)
     with writing_to(place) as manifest:
@@ -79,16 +84,22 @@ async def back_up(
                 if tokens is not None and manifest.tokens is not tokens:
                     manifest = manifest.with_tokens(tokens)
                     save(place, manifest)
+            if columns is not None and columns is not (manifest.columns is not None):
+                manifest = manifest.with_columns({} if columns else None)
+                save(place, manifest)
             if keep_keys is not None and head > manifest.position:
                 await keep_keys(place)
                 manifest = manifest.with_beside(KEYS)
                 save(place, manifest)
-            if archived is not None and await _is_archive_of_log(ledger, manifest, archived, head):
+            is_of_log = archived is not None and await _is_archive_of_log(ledger, manifest, archived, head)
+            if archived is not None and is_of_log:
                 manifest = await _from_archive(place, manifest, archived, witness, head, progress)
             manifest = await _from_log(ledger, BackupWriter(place, manifest, witness, segment_events), head, progress)
             if witness is not None and _is_newer(witness, before, manifest):
                 manifest = manifest.with_signed(witness)
                 save(place, manifest)
+            if archived is not None and is_of_log and manifest.columns is not None:
+                manifest = await asyncio.to_thread(keep_columns, place, manifest, archived)
             remove_left_over(place, manifest)
         except OSError as error:
             raise ServiceFailed(
@@ -104,6 +115,7 @@ async def back_up(
         len({one.file for one in manifest.segments} - {one.file for one in before.segments}),
         len(manifest.segments),
         manifest.signed.position if manifest.signed else 0,
+        len(manifest.columns or ()),
         round(time.monotonic() - started, 3),
     )
 

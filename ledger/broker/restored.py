@@ -21,7 +21,7 @@ MESSAGE_ID = "Ledger-Message-Id"
 """The message id in base64, where `Nats-Msg-Id` cannot hold it: the id is in the log twice, or is not plain text."""
 _AS_RESTORED = re.compile(
     rf"NATS/1\.0\r\n{STORED_NS}: ([0-9]+)\r\n{MSG_ID}: ([!-~]+)(?:\r\nNats-Expected-Last-Sequence: [0-9]+)?"
-    r"\r\nNats-Batch-Id: [!-~]+\r\nNats-Batch-Sequence: [0-9]+(?:\r\nNats-Batch-Commit: 1)?\r\n\r\n".encode()
+    r"(?:\r\nNats-Batch-Id: [!-~]+\r\nNats-Batch-Sequence: [0-9]+(?:\r\nNats-Batch-Commit: 1)?)?\r\n\r\n".encode()
 )
 RESTORED_TO = "ledger_restored_to"
 RESTORING = "ledger_restoring"

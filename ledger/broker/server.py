@@ -37,6 +37,7 @@ from ledger.broker.server_config import (
 )
 from ledger.broker.short_slices import short_slices_of
 from ledger.runtime.private import child_environment
+from ledger.runtime.synced import sync_below
 
 log = structlog.get_logger(__name__)
 
@@ -68,10 +69,12 @@ class EmbeddedServer:
         passwords: dict[Role, str] | None = None,
         max_payload: int = MAX_PAYLOAD_BYTES,
         on_restart: Callable[[], None] | None = None,
+        sync: bool = True,
     ) -> None:
+        """Without `sync` the server syncs what it stores every two minutes alone, until `synced` is called."""
         self._directory = Path(data_dir).absolute()
         self._wanted_port, self._cluster, self._passwords = port, cluster, passwords
-        self._max_payload, self._on_restart = max_payload, on_restart
+        self._max_payload, self._on_restart, self._sync = max_payload, on_restart, sync
         self._files = ServerFiles(self._directory)
         self._access: BrokerAccess | None = None
         self._port = 0
@@ -151,6 +154,24 @@ class EmbeddedServer:
         await self._end_child()
         self._release()
 
+    async def synced(self) -> BrokerAccess:
+        """Have all that was stored on the disk, and from now on each event before it is acknowledged.
+
+        Where the server did not sync by itself, it is started anew, and its access is another one. Raises as `start`
+        does.
+        """
+        if not self._sync:
+            await self.stop()
+            try:
+                await asyncio.to_thread(sync_below, self._files.store)
+            except OSError as error:
+                raise BrokerUnavailable(
+                    f"what was stored in {self._files.store} cannot be written to the disk: {error.strerror or error}"
+                ) from error
+            self._sync, self._access = True, None
+            await self.start()
+        return self.access
+
     async def _end_child(self) -> None:
         process, self._process = self._process, None
         if process is None:
@@ -178,7 +199,7 @@ class EmbeddedServer:
         passwords = keep_passwords(self._files, self._passwords)
         for left in reversed(range(_PORTS)):
             self._port = choose_port(self._files, self._wanted_port)
-            write_config(self._files, self._port, passwords, self._cluster, self._max_payload)
+            write_config(self._files, self._port, passwords, self._cluster, self._max_payload, sync=self._sync)
             self._access = BrokerAccess(f"nats://{HOST}:{self._port}", passwords)
             try:
                 await self._launch(binary)

@@ -32,12 +32,12 @@ OPEN_BATCHES, BATCH_IDLE_S = 1_000, 5
 RESTORE_PAYLOAD_BYTES = MAX_PAYLOAD_BYTES + 64 * 1024
 
 
-def jetstream_settings(store: Path) -> JsonObject:
+def jetstream_settings(store: Path, *, sync: bool = True) -> JsonObject:
     """The server's JetStream settings: storage below `store`, and limits for open batches."""
     return {
         "store_dir": str(store),
         # By default the server syncs to disk every two minutes, and a power loss takes acknowledged events.
-        "sync_interval": "always",
+        **({"sync_interval": "always"} if sync else {}),
         # By default 50 batches may be open, each for 10 s after its last message. A publisher could open them all and
         # never commit, so that no other batch is accepted. Opening one costs the server a few milliseconds.
         "limits": {"batch": {"max_inflight_per_stream": OPEN_BATCHES, "timeout": f"{BATCH_IDLE_S}s"}},
@@ -214,6 +214,8 @@ def write_config(
     passwords: dict[Role, str],
     cluster: Cluster | None,
     max_payload: int = MAX_PAYLOAD_BYTES,
+    *,
+    sync: bool = True,
 ) -> None:
     """Write the server's configuration (JSON is legal in its format)."""
     config: JsonObject = {
@@ -223,7 +225,7 @@ def write_config(
         "log_file": str(files.log),
         "logfile_size_limit": 16 * 1024 * 1024,
         "logfile_max_num": 3,
-        "jetstream": jetstream_settings(files.store),
+        "jetstream": jetstream_settings(files.store, sync=sync),
         "accounts": accounts(passwords),
     }
     if cluster:

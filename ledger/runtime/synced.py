@@ -20,6 +20,14 @@ def sync(path: Path) -> None:
         os.close(descriptor)
 
 
+def sync_below(directory: Path) -> None:
+    """Return once all files in a directory, and in those below it, are on the disk. Raises OSError."""
+    for folder, _, files in os.walk(directory):
+        for name in files:
+            sync(Path(folder) / name)
+        sync(Path(folder))
+
+
 def append_lines(path: Path, lines: bytes) -> None:
     """Add whole lines to a file and sync it. Raises OSError (the disk is full), and then the file is as it was.
 

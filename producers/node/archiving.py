@@ -71,7 +71,7 @@ class Archiving:
 
     def open(self) -> Archive | None:
         """The archive as it is now, to read from; None for a node without one."""
-        return Archive(self._data) if self._size else None
+        return Archive.of_node(self._data) if self._size else None
 
     async def run(self) -> None:
         """Archive what is signed, until cancelled."""

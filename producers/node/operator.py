@@ -64,6 +64,7 @@ class Operator:
         subject: str = "",
         by: str = "",
         from_log: bool = False,
+        columns: bool | None = None,
     ) -> Job:
         work: Work
         match kind:
@@ -72,7 +73,7 @@ class Operator:
                 check_for_duckdb(file)
                 work = partial(self.rebuilds.replay, to, file)
             case "backup":
-                work = partial(self._back_up, self._backup_place(into))
+                work = partial(self._back_up, self._backup_place(into), columns)
             case "forget":
                 work = partial(self.eraser.forget, subject, by)
             case "snapshot":
@@ -158,13 +159,13 @@ class Operator:
         if isinstance(first, int) and first <= (await integrity.ledger.head()).position:
             integrity.note("log", missing_from_log(kind, first, last))
 
-    async def _back_up(self, into: str, progress: Progress) -> JsonObject:
+    async def _back_up(self, into: str, columns: bool | None, progress: Progress) -> JsonObject:
         from ledger.backup.process import back_up_in_own_process
 
         of = self.rebuilds
         with contextlib.suppress(LedgerError):  # a backup without a signature is better than none; the status says why
             await of.integrity.notary.certify((await of.ledger.head()).position, timeout=_SIGNED_WITHIN_SECONDS)
-        result = asdict(await back_up_in_own_process(of.access, into, of.data, progress))
+        result = asdict(await back_up_in_own_process(of.access, into, of.data, progress, columns))
         result |= await self.eraser.keep_private(into)
         of.integrity.note("backup", None)
         of.integrity.note("keys", None)

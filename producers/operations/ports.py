@@ -59,11 +59,13 @@ class NodeAdmin(Protocol):
         subject: str = "",
         by: str = "",
         from_log: bool = False,
+        columns: bool | None = None,
     ) -> Job:
         """Start a job beside the live view. Raises InvalidPayload where `into` cannot be made.
 
         `to` and `into` (a new file) are a replay's, `into` (a directory) a backup's, `subject` and `by` a forgetting's.
-        `from_log` is a verification's: it reads nothing of the archive.
+        `from_log` is a verification's: it reads nothing of the archive. `columns` is a backup's: whether it keeps the
+        decoded columns of the archive as well, or does as before.
         """
 
     async def prove(self, item_id: str) -> JsonObject:

@@ -10,18 +10,19 @@ has sealed.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
-from ledger.archive.manifest import NotBelieved, checked_content, read_manifest, write_manifest
+from ledger.archive.columns_manifest import file_name
+from ledger.archive.manifest import NotBelieved, checked_content, write_manifest
 from ledger.archive.segments import COLUMNS, Segment, whole_directory
 from ledger.event import JsonObject, StoredEvent
 from ledger.events import FACTS
-from ledger.integrity.signing_keys import SigningKeys, VerifyingKey
+from ledger.integrity.signing_keys import SigningKeys
 from ledger.privacy.keyring import Keyring
 from ledger.privacy.sealed import may_be_sealed
 from projections.archive.sealed_columns import SealedColumns, Tables, nothing, sealed_ahead
@@ -65,7 +66,7 @@ def write_columns(
     files: JsonObject = {}
     with whole_directory(directory, over=True) as draft:
         for name, table in _files(columns):
-            path = draft / f"{name}.parquet"
+            path = draft / file_name(name)
             content = _written(path, table)
             if not _table(content).equals(table):
                 raise NotBelieved(f"{COLUMNS}/{segment.name}/{path.name}", "it was read back with other rows")
@@ -96,26 +97,11 @@ def _written(path: Path, table: pa.Table) -> bytes:
     return path.read_bytes()
 
 
-def read_columns_manifest(
-    archive: Path, segment: Segment, leaves: object, keys: Mapping[str, VerifyingKey]
-) -> JsonObject | None:
-    """The manifest of the columns that belong to these leaves; None where there are none. Raises NotBelieved."""
-    directory = archive / COLUMNS / segment.name
-    if not directory.is_dir():
-        return None
-    manifest = read_manifest(directory, keys)
-    if (manifest.get("part"), manifest.get("first"), manifest.get("last")) != (COLUMNS, *segment):
-        raise NotBelieved(f"{COLUMNS}/{segment.name}", "its manifest is that of another one")
-    if manifest.get("leaves") != leaves:
-        raise NotBelieved(f"{COLUMNS}/{segment.name}", "its columns are those of other events")
-    return manifest
-
-
 def read_columns(archive: Path, segment: Segment, manifest: JsonObject) -> Columns:
     """The columns of a segment, checked with their manifest. Raises NotBelieved."""
     directory, tables = archive / COLUMNS / segment.name, dict[str, pa.Table]()
     for name, file in manifest["files"].items():
-        content = checked_content(directory, f"{name}.parquet", file["sha256"])
+        content = checked_content(directory, file_name(name), file["sha256"])
         try:
             tables[name] = _table(content)
         except (pa.ArrowException, OSError) as error:

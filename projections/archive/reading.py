@@ -12,7 +12,8 @@ from pathlib import Path
 import pyarrow as pa
 import structlog
 
-from ledger.archive.archived import Archived
+from ledger.archive.archived import Archived, Segments
+from ledger.archive.columns_manifest import read_columns_manifest
 from ledger.archive.events import SegmentEvents
 from ledger.archive.manifest import NotBelieved
 from ledger.archive.segments import Segment
@@ -22,7 +23,7 @@ from ledger.privacy.keyring import Keyring
 from ledger.store.parked import Parked
 from projections.archive import sealed_columns
 from projections.archive.archived_events import ArchivedEvents
-from projections.archive.columns import Columns, missing_from, no_columns, read_columns, read_columns_manifest
+from projections.archive.columns import Columns, missing_from, no_columns, read_columns
 from projections.archive.decoder_version import DECODER_VERSION
 from projections.archive.sealed_columns import Tables
 from projections.engine.batch import ready
@@ -37,15 +38,19 @@ log = structlog.get_logger(__name__)
 
 
 class Archive:
-    """The archive in a node's data directory, as it is when this is made. Used by one thread at a time."""
+    """Segments as they are when this is made. Used by one thread at a time."""
 
-    def __init__(self, data: Path) -> None:
-        self.there = Archived.of_node(data)
-        self._directory = self.there.directory
+    def __init__(self, there: Segments) -> None:
+        self.there = there
         self.events = 0
         """How many events were read here instead of from the log."""
         self.damaged: list[JsonObject] = []
         """`segment`, `file` and `reason` of each that was left out."""
+
+    @classmethod
+    def of_node(cls, data: Path) -> Archive:
+        """The archive in a node's data directory."""
+        return cls(Archived.of_node(data))
 
     def begin_anew(self) -> None:
         """Count from nothing: all is read once more."""
@@ -60,7 +65,7 @@ class Archive:
         assert segment is not None  # the caller has it from there
         try:
             manifest = self.there.manifest_of(segment)
-            events = ArchivedEvents(SegmentEvents(self._directory, segment, manifest), part)
+            events = ArchivedEvents(SegmentEvents(self.there.events_file(segment), segment, manifest), part)
             columns = self._columns(segment, manifest["leaves"])
             opened = sealed_columns.opened(columns.sealed, keyring, segment)
             tables = [_of(each, part, parked) for each in (columns.clear, opened)]
@@ -77,10 +82,10 @@ class Archive:
     def _columns(self, segment: Segment, leaves: object) -> Columns:
         """The columns of a segment, as far as this version may read them."""
         try:
-            manifest = read_columns_manifest(self._directory, segment, leaves, self.there.keys)
+            manifest = read_columns_manifest(self.there.directory, segment, leaves, self.there.keys)
             if manifest is None or manifest["decoder"] != DECODER_VERSION:
                 return no_columns()
-            return read_columns(self._directory, segment, manifest)
+            return read_columns(self.there.directory, segment, manifest)
         except NotBelieved as error:
             self._leave_out(segment, error)
             return no_columns()

@@ -24,6 +24,7 @@ from ledger.archive.segments import (
     EVENTS,
     SEGMENT_BYTES,
     Segment,
+    events_file,
     forget_aside,
     gaps,
     only_writer,
@@ -143,7 +144,7 @@ async def _pieces(ledger: Ledger, stretch: Segment, size: int) -> AsyncGenerator
 def _believed(archive: Path, segment: Segment, files: NotaryFiles) -> tuple[str, list[StoredEvent]]:
     """The digest of a segment's leaves, and its events. Raises NotBelieved."""
     manifest = read_events_manifest(archive, segment, public_keys(files.keys), files.leaves)
-    return str(manifest["leaves"]), events_in(SegmentEvents(archive, segment, manifest).rows)
+    return str(manifest["leaves"]), events_in(SegmentEvents(events_file(archive, segment), segment, manifest).rows)
 
 
 def _decoder_of(archive: Path, segment: Segment) -> object:

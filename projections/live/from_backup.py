@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import contextlib
+import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -18,18 +19,23 @@ from pathlib import Path
 import uvloop
 
 from kledger.contract.errors import LedgerError
+from ledger.backup.as_archive import BackedUpArchive
 from ledger.backup.as_log import BackupLog
 from ledger.backup.keys import Records, by_name, kept_keys, names_nobody, vault_holds
 from ledger.backup.manifest import Manifest, load
 from ledger.broker.access import BrokerAccess
 from ledger.broker.subprocess_job import in_own_process, run_child
 from ledger.event import JsonObject
+from ledger.integrity.signing_keys import VerifyingKey
 from ledger.privacy.keyring import Keyring
 from ledger.privacy.master_key import kept_master_key
 from ledger.privacy.vault_records import KeptRecords
 from ledger.progress import Progress, silent
+from projections.archive.reading import Archive
 from projections.live.files import discard, make_live, unnamed_file
 from projections.live.rebuild import folded_into
+
+_BEHIND_THE_RESTORE = 10
 
 
 class NotFolded(Exception):
@@ -67,15 +73,18 @@ class ViewsOfBackup:
 
 
 @asynccontextmanager
-async def views_of_backup(directory: Path, data: Path, recall_days: int | None = None) -> AsyncIterator[ViewsOfBackup]:
+async def views_of_backup(
+    directory: Path, data: Path, recall_days: int | None = None, key: VerifyingKey | None = None
+) -> AsyncIterator[ViewsOfBackup]:
     """Fold the views of a backup into a data directory during the block, with the master key of its node.
 
-    They keep the detail of recalls for `recall_days`. What was not put in place is removed in the end, with the
+    They keep the detail of recalls for `recall_days`. Decoded columns of the backup are read where they are signed with
+    `key`; without it all events are decoded. What was not put in place is removed in the end, with the
     directories that were made for it.
     """
     path = unnamed_file(data / "views")
     made = [folder for folder in (data, path.parent) if not folder.exists()]
-    views = _begun(directory, data, made, path, recall_days)
+    views = _begun(directory, data, made, path, recall_days, key)
     try:
         yield views
     finally:
@@ -88,7 +97,9 @@ async def views_of_backup(directory: Path, data: Path, recall_days: int | None =
                 folder.rmdir()
 
 
-def _begun(directory: Path, data: Path, made: list[Path], path: Path, recall_days: int | None) -> ViewsOfBackup:
+def _begun(
+    directory: Path, data: Path, made: list[Path], path: Path, recall_days: int | None, key: VerifyingKey | None
+) -> ViewsOfBackup:
     """The views, of which the folding has begun, or cannot begin."""
     try:
         manifest, records = load(directory), kept_keys(directory)
@@ -109,6 +120,7 @@ def _begun(directory: Path, data: Path, made: list[Path], path: Path, recall_day
         "master": master.hex(),
         "path": str(path.absolute()),
         "recall_days": recall_days,
+        "key": key.text() if key is not None else "",
     }
 
     def moving(done: int, total: int, rate: float) -> None:
@@ -142,12 +154,17 @@ async def _fold(order: JsonObject, progress: Progress) -> JsonObject:
         records = {key: base64.b64decode(record) for key, record in order["records"].items()}
         vault = KeptRecords.opened(records, bytes.fromhex(order["master"]))
         keyring = Keyring.over(vault, asyncio.get_running_loop())
+    archive = None
+    if order["key"] and manifest.columns:
+        os.nice(_BEHIND_THE_RESTORE)  # which takes longer then: it has the processors first
+        archive = Archive(BackedUpArchive.of(directory, manifest, VerifyingKey.from_text(order["key"])))
     folded = folded_into(
         BackupLog(directory, manifest.segments),
         Path(order["path"]),
         manifest.position,
         lambda at, rate: progress(at, manifest.position, rate),
         keyring=keyring,
+        archive=archive,
         recall_days=order["recall_days"],
     )
     async with folded:

@@ -244,7 +244,7 @@ async def _rebuild(order: JsonObject, progress: Progress) -> JsonObject:
         master = bytes.fromhex(order["master"])
         keyring = await stack.enter_async_context(keyring_of(access, master, "kledger-rebuild"))
         path, parked = Path(order["path"]), read_told(order["parked"])
-        archive = Archive(Path(order["archive"])) if order["archive"] else None
+        archive = Archive.of_node(Path(order["archive"])) if order["archive"] else None
         rebuilt = await rebuild_into(
             ledger,
             path,

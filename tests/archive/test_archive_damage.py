@@ -63,7 +63,7 @@ async def test_damage_to_any_file_is_named_and_the_views_are_right_and_it_is_mad
     assert len(whole) == 2 * (2 + 2), "two segments, each with events and columns, and a manifest of each"
     for name in whole:
         damage(data / name)
-        archive = Archive(data)
+        archive = Archive.of_node(data)
         assert await folded(LOG, archive) == right
         (named,) = archive.damaged
         assert named["file"].startswith(name.relative_to("archive").parent.as_posix())
@@ -71,7 +71,7 @@ async def test_damage_to_any_file_is_named_and_the_views_are_right_and_it_is_mad
         set_aside(data / "archive", segment_of(named["segment"]), named["file"])
         assert is_due(data, COUNT, SIZE)
         await write_due(ListedLedger(LOG), data, COUNT, SIZE)
-        again = Archive(data)
+        again = Archive.of_node(data)
         assert await folded(LOG, again) == right
         assert (again.damaged, again.events) == ([], 8)
         assert [path.relative_to(data) for path in files_of(data)] == whole
@@ -81,11 +81,11 @@ async def test_a_segment_of_which_half_the_files_are_gone_is_read_from_the_log(
     data: Path, right: dict[str, RelationDigest]
 ) -> None:
     shutil.rmtree(data / "archive" / "events" / segment_of("000000000000001-000000000000004").name)
-    archive = Archive(data)
+    archive = Archive.of_node(data)
     assert await folded(LOG, archive) == right
     assert archive.events == 4
     await write_due(ListedLedger(LOG), data, COUNT, SIZE)
-    again = Archive(data)
+    again = Archive.of_node(data)
     assert await folded(LOG, again) == right
     assert again.events == 8
 
@@ -97,13 +97,13 @@ async def test_a_segment_with_an_empty_directory_is_named_and_made_anew(
     directory = data / "archive" / part / segment_of("000000000000005-000000000000008").name
     for path in directory.iterdir():
         path.unlink()
-    archive = Archive(data)
+    archive = Archive.of_node(data)
     assert await folded(LOG, archive) == right
     (named,) = archive.damaged
     assert named["file"].startswith(f"{part}/{directory.name}")
     set_aside(data / "archive", segment_of(named["segment"]), named["file"])
     await write_due(ListedLedger(LOG), data, COUNT, SIZE)
-    again = Archive(data)
+    again = Archive.of_node(data)
     assert await folded(LOG, again) == right
     assert (again.damaged, again.events) == ([], 8)
 
@@ -115,7 +115,7 @@ async def test_what_another_key_signed_is_not_believed(
     await archived(tmp_path / "forger", forged, SIZE)
     shutil.rmtree(data / "archive")
     shutil.copytree(tmp_path / "forger" / "archive", data / "archive")
-    archive = Archive(data)
+    archive = Archive.of_node(data)
     assert await folded(LOG, archive) == right
     assert [each["reason"] for each in archive.damaged] == ["it is not signed by a key of this node"] * 2
 
@@ -124,14 +124,14 @@ async def test_what_this_key_signed_of_another_log_is_not_believed(
     data: Path, right: dict[str, RelationDigest]
 ) -> None:
     sign(data, [event._replace(message_id="other") for event in LOG[:4]] + LOG[4:])
-    archive = Archive(data)
+    archive = Archive.of_node(data)
     assert await folded(LOG, archive) == right
     assert [each["segment"] for each in archive.damaged] == ["000000000000001-000000000000004"]
 
 
 async def test_an_archive_beside_another_log_is_not_read(data: Path) -> None:
     other = stored([saved(f"other{at}") for at in range(COUNT)])
-    archive = Archive(data)
+    archive = Archive.of_node(data)
     assert await folded(other, archive) == await folded(other, None)
     assert (archive.events, archive.damaged) == (0, [])
 
@@ -141,7 +141,7 @@ async def test_columns_that_another_version_of_the_decoder_made_are_not_read_and
 ) -> None:
     for module in (reading, writing):
         monkeypatch.setattr(module, "DECODER_VERSION", "another")
-    archive = Archive(data)
+    archive = Archive.of_node(data)
     read = 0
 
     def counted(*arguments: object) -> dict[object, object]:

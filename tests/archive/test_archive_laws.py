@@ -34,7 +34,7 @@ def test_any_history_folds_alike_from_the_archive_and_from_the_log(
 ) -> None:
     with tempfile.TemporaryDirectory() as directory:
         loop.run(archived(Path(directory), log, size))
-        archive = Archive(Path(directory))
+        archive = Archive.of_node(Path(directory))
         assert loop.run(folded(log, archive, stops)) == loop.run(folded(log, None))
         assert archive.events == len(log) // size * size
         assert archive.damaged == []
@@ -62,7 +62,7 @@ def test_sealed_events_open_from_the_archive_as_from_the_log_also_when_their_per
                 examination.read(log)
                 held[gone] = Tombstone(gone, "user:local", "", "r", keys[gone].witness, examination.found)
             keyring = Keyring(held_of(held))
-            archive = Archive(Path(directory))
+            archive = Archive.of_node(Path(directory))
             ours = loop.run(folded(log, archive, keyring=keyring))
             assert ours == loop.run(folded(log, None, keyring=keyring))
             assert archive.damaged == []
@@ -78,7 +78,7 @@ def test_a_parked_event_is_refused_from_the_archive_as_from_the_log(
     with tempfile.TemporaryDirectory() as directory:
         loop.run(archived(Path(directory), log, size))
         parked = {held.position: decision}
-        ours = loop.run(folded(log, Archive(Path(directory)), parked=parked))
+        ours = loop.run(folded(log, Archive.of_node(Path(directory)), parked=parked))
         assert ours == loop.run(folded(log, None, parked=parked))
 
 

@@ -37,7 +37,7 @@ async def test_a_segment_ends_before_its_bodies_are_too_many_bytes(
     monkeypatch.setattr(writing, "SEGMENT_BYTES", 2 * max(len(event.body) for event in LOG))
     await archived(tmp_path, LOG, 10)
     assert segments(tmp_path) == [(1, 2), (3, 4), (5, 6), (7, 8), (9, 10)]
-    assert await folded(LOG, Archive(tmp_path)) == await folded(LOG, None)
+    assert await folded(LOG, Archive.of_node(tmp_path)) == await folded(LOG, None)
 
 
 async def test_another_size_of_segments_goes_on_where_the_first_ended(tmp_path: Path) -> None:
@@ -51,10 +51,10 @@ async def test_what_an_interrupted_writer_left_is_never_read_and_is_removed(tmp_
     draft = tmp_path / "archive" / "events" / "000000000000001-000000000000004.part"
     draft.mkdir(parents=True)
     (draft / "events.parquet").write_bytes(b"half of it")
-    assert Archive(tmp_path).there.last == 0
+    assert Archive.of_node(tmp_path).there.last == 0
     await write_due(ListedLedger(LOG), tmp_path, 10, 4)
     assert not [path for path in files_of(tmp_path) if ".part" in str(path)]
-    assert await folded(LOG, Archive(tmp_path)) == await folded(LOG, None)
+    assert await folded(LOG, Archive.of_node(tmp_path)) == await folded(LOG, None)
 
 
 def test_a_write_that_fails_leaves_nothing(tmp_path: Path) -> None:

@@ -120,7 +120,7 @@ async def test_the_events_come_in_the_order_of_the_log(data: Path) -> None:
         assert [kept.event for kepts in read_segment(path, len(part)) for kept in kepts] == part
         assert read_leaves(path, len(part)) == leaf_hashes(part)
         assert pq.read_table(path)["position"].to_pylist() != [event.position for event in part]
-    archive = Archive(data)
+    archive = Archive.of_node(data)
     assert await folded(LOG, archive) == await folded(LOG, None)
     assert (archive.events, archive.damaged) == (len(LOG), [])
 

@@ -92,7 +92,7 @@ def decoded(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 async def test_every_kind_of_sealed_event_is_read_without_being_opened_or_parsed(
     written: Path, right: dict[str, RelationDigest], decoded: list[int]
 ) -> None:
-    archive = Archive(written)
+    archive = Archive.of_node(written)
     assert await folded(LOG, archive, keyring=keyring(KEYS)) == right
     assert (archive.events, archive.damaged, decoded) == (len(LOG), [], [])
 
@@ -102,7 +102,7 @@ async def test_words_are_unreadable_once_one_of_the_keys_that_sealed_them_is_des
     written: Path, right: dict[str, RelationDigest], person: str, decoded: list[int]
 ) -> None:
     gone: dict[str, Held] = {**KEYS, person: Tombstone(person, "user:local", "", "r", KEYS[person].witness)}
-    ours = await folded(LOG, Archive(written), keyring=keyring(gone))
+    ours = await folded(LOG, Archive.of_node(written), keyring=keyring(gone))
     assert ours == await folded(LOG, None, keyring=keyring(gone))
     assert ours != right
     assert decoded == [event.position for event in LOG if f":{person}:".encode() in event.body or _inside(event)]
@@ -115,14 +115,14 @@ def _inside(event: StoredEvent) -> bool:
 
 async def test_another_key_of_the_same_person_opens_nothing(written: Path) -> None:
     other = keyring({**KEYS, ADA: DataKey(ADA, new_secret())})
-    assert await folded(LOG, Archive(written), keyring=other) == await folded(LOG, None, keyring=other)
+    assert await folded(LOG, Archive.of_node(written), keyring=other) == await folded(LOG, None, keyring=other)
 
 
 async def test_without_keys_sealed_events_are_archived_and_decoded_when_they_are_read(
     tmp_path: Path, right: dict[str, RelationDigest], decoded: list[int]
 ) -> None:
     await archived(tmp_path, LOG, SIZE)
-    assert await folded(LOG, Archive(tmp_path), keyring=keyring(KEYS)) == right
+    assert await folded(LOG, Archive.of_node(tmp_path), keyring=keyring(KEYS)) == right
     assert decoded == [event.position for event in LOG if b'"sealed:v1:' in event.body]
 
 
@@ -156,13 +156,13 @@ async def test_a_byte_that_was_changed_in_any_file_is_named_and_the_views_are_ri
         content = bytearray((data / name).read_bytes())
         content[len(content) // 2] ^= 0x10
         (data / name).write_bytes(content)
-        archive = Archive(data)
+        archive = Archive.of_node(data)
         assert await folded(log, archive, keyring=keyring(KEYS)) == right
         (damage,) = archive.damaged
         assert damage["file"].startswith(name.relative_to("archive").parent.as_posix())
         set_aside(data / "archive", segment_of(str(damage["segment"])), str(damage["file"]))
         await write_due(ListedLedger(log), data, len(log), SMALL, keyring(KEYS))
-        again = Archive(data)
+        again = Archive.of_node(data)
         assert await folded(log, again, keyring=keyring(KEYS)) == right
         assert again.damaged == []
 
@@ -181,7 +181,7 @@ async def test_a_sealed_event_that_is_refused_takes_no_columns_from_others(
     log[1] = log[1]._replace(body=log[1].body.replace(right, wrong, 1))
     await archived(tmp_path, log, 4, keyring(KEYS))
     assert len(list((tmp_path / "archive" / "columns").glob("*-*"))) == 3
-    from_archive = await folded(log, Archive(tmp_path), keyring=keyring(KEYS))
+    from_archive = await folded(log, Archive.of_node(tmp_path), keyring=keyring(KEYS))
     assert from_archive == await folded(log, None, keyring=keyring(KEYS))
 
 

@@ -87,4 +87,4 @@ def test_of_an_archived_segment_the_refused_events_are_unpacked_and_no_others(
         raise AssertionError("a whole segment was unpacked for one event")
 
     monkeypatch.setattr(SegmentEvents, "rows", property(unpacked))
-    assert loop.run(folded(log, Archive(tmp_path))) == right
+    assert loop.run(folded(log, Archive.of_node(tmp_path))) == right

@@ -33,7 +33,7 @@ async def restored(directory: Path, data: Path, log: Sequence[StoredEvent] = LOG
 
 async def test_its_files_are_segments_that_the_new_node_believes(tmp_path: Path) -> None:
     assert await restored(tmp_path / "b", tmp_path / "data") == 3
-    archive = Archive(tmp_path / "data")
+    archive = Archive.of_node(tmp_path / "data")
     assert await folded(LOG, archive) == await folded(LOG, None)
     assert (archive.there.last, archive.events, archive.damaged) == (51, 51, [])
     kept = sorted((tmp_path / "b" / "events").iterdir())
@@ -63,7 +63,7 @@ async def test_files_too_small_or_too_large_for_a_segment_are_left_to_the_writer
     await back_up(ListedLedger(LOG[:25]), tmp_path / "b", segment_events=20)
     await back_up(ListedLedger(LOG), tmp_path / "b", segment_events=31)
     assert put_back(tmp_path / "b", load(tmp_path / "b"), tmp_path / "data", fewest=10) == 1
-    archive = Archive(tmp_path / "data")
+    archive = Archive.of_node(tmp_path / "data")
     assert await folded(LOG, archive) == await folded(LOG, None)
     assert archive.events == 20
 

@@ -22,6 +22,7 @@ from kledger.contract.errors import (
 )
 from ledger.backup import restoring
 from ledger.backup.checking import check_backup, intact
+from ledger.backup.refill import comparing
 from ledger.backup.restoring import restore
 from ledger.backup.witnesses import SignedLog
 from ledger.backup.writing import back_up
@@ -206,7 +207,7 @@ async def test_what_is_read_waits_for_its_comparison(
     target: BrokerAccess, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(restoring, "_LISTS_TO_COMPARE", 1)
-    monkeypatch.setattr(restoring, "_READ_EVENTS", 3)
+    monkeypatch.setattr(comparing, "_READ_EVENTS", 3)
     events = history(60)
     await backed_up(events, tmp_path, segment_events=7)
     assert (await restore(target, tmp_path)).position == 60

@@ -113,8 +113,10 @@ class Operated:
         subject: str = "",
         by: str = "",
         from_log: bool = False,
+        columns: bool | None = None,
     ) -> Job:
-        stated = (to, into, subject, by if subject else "", "from the log" if from_log else "")
+        of_backup = {True: "with columns", False: "without columns", None: ""}[columns]
+        stated = (to, into, subject, by if subject else "", "from the log" if from_log else "", of_backup)
         self.asked.append((kind, *filter(None, stated)))
         job = Job(f"{kind}-{len(self.asked)}", kind)
         self.jobs[job.id] = job

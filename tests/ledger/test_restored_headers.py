@@ -22,6 +22,13 @@ def test_an_event_of_a_batch_tells_its_time_and_id_at_one_look(between: str, end
     assert told_in_batch(block) == (int(headers[STORED_NS]), headers[MSG_ID])
 
 
+def test_so_does_one_that_was_streamed() -> None:
+    assert told_in_batch(f"NATS/1.0{_TOLD}\r\nNats-Expected-Last-Sequence: 6\r\n\r\n".encode()) == told_in_batch(
+        f"NATS/1.0{_TOLD}\r\n\r\n".encode()
+    )
+    assert told_in_batch(f"NATS/1.0{_TOLD}\r\n\r\n".encode()) == (1700000000000000001, "01J:x.y")
+
+
 @pytest.mark.parametrize(
     "lines",
     [
@@ -32,7 +39,6 @@ def test_an_event_of_a_batch_tells_its_time_and_id_at_one_look(between: str, end
         f"{_TOLD}\r\n{MESSAGE_ID}: YQ=={_BATCH}",
         f"{_TOLD}{_BATCH}\r\n{STORED_NS}: 6",
         f"{_TOLD}\r\n{MSG_ID}: b{_BATCH}",
-        _TOLD,
     ],
 )
 def test_headers_of_any_other_form_are_looked_for_one_by_one(lines: str) -> None:

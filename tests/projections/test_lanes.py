@@ -181,7 +181,7 @@ async def test_a_rebuild_whose_lane_fails_folds_the_log_once_more_without_lanes(
         events.fold(bench, facts)
 
     monkeypatch.setitem(LANES, "log", (fails_once, *LANES["log"][1:]))
-    rebuilt = await rebuild_into(ledger, tmp_path / "views.duckdb", archive=Archive(tmp_path))
+    rebuilt = await rebuild_into(ledger, tmp_path / "views.duckdb", archive=Archive.of_node(tmp_path))
     assert next(first, False) is False
     assert rebuilt.archive == {"events": 150, "damaged": []}  # as they were read, not as often
     monkeypatch.undo()

@@ -89,7 +89,7 @@ def _admin(desk: Desk) -> APIRouter:
     @router.post("/backup", status_code=202, responses=documented(Job, 400, 403, status=202))
     async def backup(caller: Who, body: BackupRequest) -> Json:
         """Add what is new in the log to the backup in a directory of the node's machine, or at `s3://BUCKET/PREFIX`."""
-        return Json(await admin.start(desk, caller, "backup", into=body.into), 202)
+        return Json(await admin.start(desk, caller, "backup", into=body.into, columns=body.columns), 202)
 
     @router.post("/audit", status_code=202, responses=documented(Job, 403, status=202))
     async def audit(caller: Who) -> Json:

@@ -47,6 +47,7 @@ async def start(
     into: str = "",
     subject: str = "",
     from_log: bool = False,
+    columns: bool | None = None,
 ) -> Job:
     """Start a job; `job` reports its progress. Raises NotOwner, InvalidPayload, BrokerUnavailable."""
     require_operator(caller)
@@ -56,7 +57,9 @@ async def start(
         _require_absolute(into)
     if to is not None:
         await require_come(desk, to, "to")
-    return await desk.admin.start(kind, to=to, into=into, subject=subject, by=NOBODY, from_log=from_log)
+    return await desk.admin.start(
+        kind, to=to, into=into, subject=subject, by=NOBODY, from_log=from_log, columns=columns
+    )
 
 
 def _require_absolute(into: str) -> None:

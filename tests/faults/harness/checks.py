@@ -76,7 +76,7 @@ def broken_promises(
     """What is wrong with a node that is caught up and at rest; nothing, if all is well. `data` has its archive."""
     found: list[str] = list(work.moved)
     position, live = live_digests(client)
-    archives = [None] if data is None else [None, Archive(data)]
+    archives = [None] if data is None else [None, Archive.of_node(data)]
     for archive in archives:
         replay = asyncio.run(_replayed(access, position, archive))
         try:

@@ -11,6 +11,7 @@ from producers.cli.on_files import warnings_on_stderr
 
 if TYPE_CHECKING:  # their imports take a good part of the time of `kledger --help`
     from ledger.broker.access import BrokerAccess
+    from ledger.broker.server import EmbeddedServer
 
 T = TypeVar("T")
 
@@ -32,16 +33,26 @@ def on_broker(data: Path | None, nats: str | None, work: Callable[[BrokerAccess]
 
 @asynccontextmanager
 async def broker(data: Path | None, nats: str | None) -> AsyncIterator[BrokerAccess]:
+    """The access to one of the two."""
     from ledger.broker.access import BrokerAccess
-    from ledger.broker.server import EmbeddedServer
-    from ledger.broker.server_config import RESTORE_PAYLOAD_BYTES
 
     if data is None:
         assert nats is not None  # one of them was given
         yield BrokerAccess.from_url(nats)
         return
-    server = EmbeddedServer(data / "broker", max_payload=RESTORE_PAYLOAD_BYTES)
+    async with own_broker(data) as server:
+        yield server.access
+
+
+@asynccontextmanager
+async def own_broker(data: Path, *, sync: bool = True) -> AsyncIterator[EmbeddedServer]:
+    """The broker of a data directory, started for one command; without `sync` see `EmbeddedServer`."""
+    from ledger.broker.server import EmbeddedServer
+    from ledger.broker.server_config import RESTORE_PAYLOAD_BYTES
+
+    server = EmbeddedServer(data / "broker", max_payload=RESTORE_PAYLOAD_BYTES, sync=sync)
     try:
-        yield await server.start()
+        await server.start()
+        yield server
     finally:
         await server.stop()

@@ -28,6 +28,15 @@ def backup(
     check: Annotated[
         bool, typer.Option("--check", help="Read the whole backup and look for damage; needs no node.")
     ] = False,
+    columns: Annotated[
+        bool | None,
+        typer.Option(
+            "--columns/--no-columns",
+            help="Keep the archive's decoded columns as well, which take nearly as many bytes as the events: a restore "
+            "with --key folds its views from them. Later runs go on as the last one that said it.",
+            show_default=False,
+        ),
+    ] = None,
     key: PublicKey = None,
 ) -> Answer:
     """Add what is new in the log to the backup in DIR: Parquet files that DuckDB reads as they are.
@@ -39,6 +48,8 @@ def backup(
     Example: kledger backup /backups/ledger
     """
     if check:
+        if columns is not None:
+            raise typer.BadParameter("a check reads what is there, and keeps nothing", param_hint="--columns")
         return _check(directory, key)
     if key is not None:
         raise typer.BadParameter("the key is for --check", param_hint="--key")
@@ -47,13 +58,14 @@ def backup(
         "kledger backup --check DIR reads a backup, kledger restore-backup DIR brings one back",
     )
     into = directory if is_in_store(directory) else str(Path(directory).absolute())
-    outcome = admin.run_job(session, "backup", into=into)
+    outcome = admin.run_job(session, "backup", into=into, columns=columns)
     counts = (
         (
             "added",
             f"{counted(outcome['added'], 'event')} in {counted(outcome['files'], 'file')}, {outcome['seconds']:.2f} s",
         ),
         ("position", f"{outcome['position']:,} in {counted(outcome['segments'], 'file')}"),
+        *([("columns", f"of {counted(outcome['columns'], 'file')}")] if outcome.get("columns") else []),
         ("chain", outcome["head"]),
         ("root", outcome["root"]),
         (

@@ -17,7 +17,7 @@ from ledger.backup.address import is_in_store
 from ledger.runtime.data_directory import check_data_place
 from producers.cli.answer import Answer
 from producers.cli.as_command import AUDIT, as_operator
-from producers.cli.commands.backup.broker import broker
+from producers.cli.commands.backup.broker import own_broker
 from producers.cli.commands.backup.mended import note_mended
 from producers.cli.commands.backup.options import Nats, check_one
 from producers.cli.commands.backup.telling import moving, signed_by
@@ -56,7 +56,8 @@ def restore_backup(
     """Restore a whole log from a backup, into a data directory or a NATS server whose stream is empty.
 
     Each event is compared with the backup, and the stream's chain is shown to be the backup's. The views are folded
-    meanwhile into a data directory, where the master key of the node is in its place.
+    meanwhile into a data directory, where the master key of the node is in its place; with --key from the decoded
+    columns of a backup that has them.
 
     Example: kledger restore-backup /backups/ledger --data ./.kledger
     """
@@ -69,8 +70,13 @@ def restore_backup(
     if data is not None:
         _check_apart(directory, data)
         check_data_place(data)
-    with bar("restore", None) as shown, brought_here(directory, data, moving(shown)) as here, warnings_on_stderr():
-        restored, views = asyncio.run(_restored(here, data, nats, shown, start_over, public_key(key)))
+    trusted = public_key(key)
+    with (
+        bar("restore", None) as shown,
+        brought_here(directory, data, moving(shown), columns=trusted is not None) as here,
+        warnings_on_stderr(),
+    ):
+        restored, views = asyncio.run(_restored(here, data, nats, shown, start_over, trusted))
     note_mended(data, "log")
     asks = data is not None and tokens_file(data).exists()
     known = data is not None and read_records(tokens_file(data))
@@ -109,6 +115,7 @@ async def _restored(
     """Restore a backup, and fold its views beside it into a data directory; what became of these."""
     from ledger.backup.checking import found_intact
     from ledger.backup.restoring import restore
+    from ledger.broker.access import BrokerAccess
     from producers.access.tokens import ask_for_tokens
     from producers.operations.recording import detail_days_from_environment
     from projections.live.from_backup import NotFolded, views_of_backup
@@ -116,13 +123,18 @@ async def _restored(
     progress, views = moving(shown), None
     async with AsyncExitStack() as stack:
         if data is not None:
-            views = await stack.enter_async_context(views_of_backup(here, data, detail_days_from_environment()))
+            views = await stack.enter_async_context(views_of_backup(here, data, detail_days_from_environment(), key))
         manifest = await found_intact(here, progress, key=key)  # before anything is created in a broker
         shown.step("restore")
-        access = await stack.enter_async_context(broker(data, nats))
+        server = await stack.enter_async_context(own_broker(data, sync=False)) if data is not None else None
+        access = server.access if server is not None else BrokerAccess.from_url(str(nats))
         if data is not None and manifest.tokens:  # before any of it can be read there
             ask_for_tokens(data)
-        restored = await restore(access, here, progress, start_over=start_over, manifest=manifest, data=data)
+        restored = await restore(
+            access, here, progress, key=key, start_over=start_over, manifest=manifest, data=data, server=server
+        )
+        if server is not None:  # it was started anew
+            access = server.access
         if views is None:
             return restored, None
         shown.step("views")

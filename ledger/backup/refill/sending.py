@@ -49,6 +49,17 @@ def republications(events: Sequence[StoredEvent]) -> list[Republication]:
     return [Republication(event, headers_for(event)) for event in events]
 
 
+def fits(
+    connection: BrokerConnection, event: StoredEvent, headers: dict[str, str], *, beside: int = _BATCH_HEADERS
+) -> bool:
+    """Whether the broker takes a message of this event with its headers, and so many bytes of others `beside` them."""
+    most = connection.client.max_payload
+    if len(event.body) + _MOST_OF_HEADERS + 6 * len(event.message_id) <= most:
+        return True
+    length = sum(len(name) + len(value) + 4 for name, value in headers.items())
+    return len(event.body) + length + _HEADER_LINES + beside <= most
+
+
 class _UnderWay(NamedTuple):
     """A batch that the broker is storing, and its answer."""
 
@@ -90,7 +101,7 @@ class Sender:
         batch: list[Republication] = []
         size = 0
         for one in events:
-            if not self._fits(one, _BATCH_HEADERS):
+            if not fits(self._connection, *one):
                 await self._follow(batch)
                 await self.settle()
                 await self._send_single(one)
@@ -139,12 +150,6 @@ class Sender:
             raise
         self._under_way = _UnderWay(batch, asyncio.ensure_future(opened.commit(TIMEOUT)))
 
-    def _fits(self, one: Republication, beside: int) -> bool:
-        if len(one.body) + _MOST_OF_HEADERS + 6 * len(one.event.message_id) <= self._connection.client.max_payload:
-            return True
-        headers = sum(len(name) + len(value) + 4 for name, value in one.headers.items())
-        return len(one.body) + headers + _HEADER_LINES + beside <= self._connection.client.max_payload
-
     async def _send(self, batch: list[Republication]) -> None:
         loop = asyncio.get_running_loop()
         deadline = loop.time() + TIMEOUT
@@ -179,7 +184,7 @@ class Sender:
         while one.event.position > self.position:
             self._check_order(one)
             one = _following(one, self.position)
-            if not self._fits(one, 0):
+            if not fits(self._connection, *one, beside=0):
                 raise PayloadTooLarge(
                     f"the event at position {one.event.position} does not fit with what a restore adds to it: raise "
                     f"max_payload of the broker, which is {self._connection.client.max_payload:,}, by 64 KiB"
