@@ -5,6 +5,7 @@ What stands in the files is known to whoever folds (projections/archive/columns.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -15,6 +16,8 @@ from ledger.event import JsonObject
 from ledger.integrity.signing_keys import SigningKeys, VerifyingKey
 from ledger.runtime.same_file import same_file
 
+_PART = re.compile(r"[a-z_]+(\.[a-z_]+)*")
+"""Of what names of files are made: none leads out of its directory."""
 _OF_THE_NODE = {"format", "key"}  # who signs writes them
 
 
@@ -23,9 +26,15 @@ def file_name(part: str) -> str:
     return f"{part}.parquet"
 
 
-def files_in(manifest: JsonObject) -> dict[str, str]:
-    """The SHA-256 of each file by its name."""
-    return {file_name(part): str(about["sha256"]) for part, about in manifest["files"].items()}
+def files_in(manifest: object) -> dict[str, str]:
+    """The SHA-256 of each file by its name. Raises ValueError where it is no manifest of columns."""
+    files = manifest.get("files") if isinstance(manifest, dict) else None
+    if not isinstance(files, dict) or not all(_PART.fullmatch(part) for part in files):
+        raise ValueError("it is no manifest of columns")
+    try:
+        return {file_name(part): str(about["sha256"]) for part, about in files.items()}
+    except (KeyError, TypeError) as error:
+        raise ValueError("it is no manifest of columns") from error
 
 
 def read_columns_manifest(
@@ -48,8 +57,12 @@ def adopt_columns(archive: Path, segment: Segment, source: Path, manifest: JsonO
 
     Raises NotBelieved (a file is another one), OSError, UnsafeKeyFile.
     """
+    try:
+        files = files_in(manifest)
+    except ValueError as error:
+        raise NotBelieved(f"{COLUMNS}/{segment.name}", str(error)) from error
     with whole_directory(archive / COLUMNS / segment.name, over=True) as draft:
-        for name, sha256 in files_in(manifest).items():
+        for name, sha256 in files.items():
             same_file(source / name, draft / name)
             if file_digest(draft / name) != sha256:
                 raise NotBelieved(f"{COLUMNS}/{segment.name}/{name}", "its bytes are not those that were signed")

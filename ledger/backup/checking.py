@@ -53,9 +53,8 @@ def check_backup(
     """Read a whole backup and compare it with its manifest, and its chain with the signed checkpoint.
 
     With `key`, the checkpoint must be signed with this key. Without `columns` those that are decoded are left out: they
-    follow from the events. Raises BackupDamaged when the manifest itself is missing or
-    damaged, so that no file can be verified. Raises BackupMismatch when intact files do not match the checkpoint, or it
-    was signed with another key.
+    follow from the events. Raises BackupDamaged when the manifest itself is missing or damaged, so that no file can be
+    verified. Raises BackupMismatch when intact files do not match the checkpoint, or it was signed with another key.
     """
     started, place = time.monotonic(), place_of(where)
     manifest = load(place)

@@ -23,7 +23,6 @@ from ledger.archive.segments import COLUMNS
 from ledger.archive.segments import Segment as Stretch
 from ledger.backup.manifest import Manifest, Segment, save
 from ledger.backup.place import Place
-from ledger.event import JsonObject
 
 log = structlog.get_logger(__name__)
 
@@ -81,7 +80,7 @@ def _copied(place: Place, segment: Segment, archived: Archived, digest: str) -> 
             if file_digest(draft) != expected:
                 raise NotBelieved(f"{COLUMNS}/{stretch.name}/{name}", "its bytes are not those that were signed")
             place.put(draft, f"{COLUMNS}/{stretch.name}/{name}")
-    except (NotBelieved, FileNotFoundError) as error:  # the archive may have replaced them meanwhile
+    except (NotBelieved, ValueError, FileNotFoundError) as error:  # the archive may have replaced them meanwhile
         log.warning("columns of the archive are not backed up", segment=stretch.name, why=str(error))
         return False
     return True
@@ -94,11 +93,16 @@ def listed_files(place: Place, columns: Mapping[str, str]) -> Iterator[tuple[str
     """
     for segment, digest in columns.items():
         yield f"{COLUMNS}/{segment}/{NAME}", digest
-        for name, expected in files_in(_listed(place, segment, digest)).items():
+        try:
+            files = files_in(_listed(place, segment, digest))
+        except ValueError as error:
+            raise BackupDamaged(f"{COLUMNS}/{segment}/{NAME}: {error}") from error
+        for name, expected in files.items():
             yield f"{COLUMNS}/{segment}/{name}", expected
 
 
-def _listed(place: Place, segment: str, digest: str) -> JsonObject:
+def _listed(place: Place, segment: str, digest: str) -> object:
+    """Raises BackupDamaged, ValueError."""
     name = f"{COLUMNS}/{segment}/{NAME}"
     try:
         content = place.read(name)
@@ -106,8 +110,11 @@ def _listed(place: Place, segment: str, digest: str) -> JsonObject:
         raise BackupDamaged(f"{name} cannot be read: {error.strerror or error}") from error
     if sha256(content).hexdigest() != digest:
         raise BackupDamaged(f"{name} was changed: its SHA-256 is another one")
-    listed: JsonObject = orjson.loads(content)
-    return listed
+    return orjson.loads(content)
+
+
+def _leaves_of(manifest: object) -> object:
+    return manifest.get("leaves") if isinstance(manifest, dict) else None
 
 
 def problems_of_columns(place: Place, manifest: Manifest, leaves: Mapping[str, str]) -> list[str]:
@@ -119,7 +126,7 @@ def problems_of_columns(place: Place, manifest: Manifest, leaves: Mapping[str, s
                 with place.local(name) as file:
                     if file_digest(file) != expected:
                         raise BackupDamaged(f"{name} was changed: its SHA-256 is another one")
-            if _listed(place, segment, digest).get("leaves") != leaves.get(segment):
+            if _leaves_of(_listed(place, segment, digest)) != leaves.get(segment):
                 raise BackupDamaged(f"{COLUMNS}/{segment} has the columns of other events")
         except BackupDamaged as error:
             problems.append(f"{error.message} ({_INSTEAD})")

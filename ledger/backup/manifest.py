@@ -24,6 +24,7 @@ from ledger.event import JsonObject
 from ledger.integrity.chain import HASH_BYTES, Chain
 
 FORMAT = "kledger-backup-1"
+_OF_COLUMNS = re.compile(rf"{COLUMNS}/\d{{15}}-\d{{15}}")
 _FILE = re.compile(r"\d{15}-(?P<last>\d{15})\.parquet")
 
 
@@ -196,7 +197,7 @@ def remove_left_over(where: Where, manifest: Manifest) -> None:
     kept = {f"{COLUMNS}/{segment}" for segment in manifest.columns or ()}
     for name in there:
         folder, _, file = name.rpartition("/")
-        if name.startswith(f"{COLUMNS}/") and folder not in kept and file:
+        if _OF_COLUMNS.fullmatch(folder) and folder not in kept and file:
             place.remove(name)
         made = _FILE.fullmatch(file) if folder == EVENTS and name not in listed else None
         if made is not None and int(made["last"]) <= manifest.position:
@@ -283,6 +284,8 @@ def _from_json(content: JsonObject) -> Manifest:
     if not isinstance(beside, list) or not set(beside) <= set(BESIDE):
         raise ValueError("it names other files beside the events than there are")
     tokens, columns = bool(content.get("tokens")), content.get("columns")
+    if columns is not None and not (isinstance(columns, dict) and all(isinstance(it, str) for it in columns.values())):
+        raise ValueError("what it says of columns is no list of digests by name")
     return Manifest(content["created"], content["updated"], chain, segments, signed, tuple(beside), tokens, columns)
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import ssl
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from functools import cache
 from typing import Any
 
@@ -21,6 +21,7 @@ from nats.aio.msg import Msg
 
 from kledger.contract.errors import BrokerMisconfigured, BrokerUnavailable
 from ledger.broker.access import BrokerAccess, Role
+from ledger.broker.frames import Outgoing
 from ledger.broker.nats_parser import NoTls, QuickClient
 from ledger.event import JsonObject
 from ledger.runtime.log_once import Outage
@@ -145,6 +146,15 @@ class BrokerConnection:
                 await self._client.publish_together([(subject, body, headers, lines)], reply)
         except nats.errors.Error as error:
             raise BrokerUnavailable(f"could not publish to {subject[:200]}: {error}") from error
+
+    async def publish_together(self, messages: Sequence[Outgoing]) -> None:
+        """Publish messages in one piece; none where the connection is lost. Raises BrokerUnavailable."""
+        if not self.is_connected:
+            raise BrokerUnavailable(f"the connection to the broker at {self.address} is lost: retry")
+        try:
+            await self._client.publish_together(messages)
+        except nats.errors.Error as error:
+            raise BrokerUnavailable(f"could not publish {len(messages)} messages: {error}") from error
 
     async def request(
         self,

@@ -13,8 +13,6 @@ import secrets
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from typing import Protocol
 
-import nats.errors
-
 from kledger.contract.errors import BrokerUnavailable
 from ledger.broker.connection import BrokerConnection
 from ledger.broker.frames import Outgoing
@@ -95,11 +93,9 @@ class OpenBatch:
         await asyncio.sleep(0)
 
     async def _publish(self, messages: Sequence[Outgoing]) -> None:
-        if not self._connection.is_connected:
-            raise BrokerUnavailable(f"the connection to the broker at {self._connection.address} is lost: retry")
         try:
-            await self._connection.client.publish_together(messages)
-        except nats.errors.Error as error:
+            await self._connection.publish_together(messages)
+        except BrokerUnavailable as error:
             raise BrokerUnavailable(f"a batch was cut after {self._sent} messages: {error}") from error
 
 

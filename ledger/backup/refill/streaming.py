@@ -13,8 +13,6 @@ import asyncio
 from collections.abc import Sequence
 from typing import Self
 
-import nats.errors
-
 from ledger.backup.refill.sending import EXPECTED_LAST, Republication, fits
 from ledger.broker.connection import BrokerConnection
 from ledger.wire.publication import error_code
@@ -43,7 +41,7 @@ class Streamer:
         """Nothing is kept back."""
 
     async def send(self, events: Sequence[Republication]) -> None:
-        """Publish events; skips those at or before `position`. Raises NotTaken."""
+        """Publish events; skips those at or before `position`. Raises NotTaken, BrokerUnavailable."""
         piece: list[tuple[str, bytes, dict[str, str], str]] = []
         size = 0
         for event, headers in events:
@@ -64,12 +62,7 @@ class Streamer:
         """Nothing is kept back."""
 
     async def _publish(self, piece: list[tuple[str, bytes, dict[str, str], str]]) -> None:
-        if not self._connection.is_connected:
-            raise NotTaken("the connection to the broker is lost")
-        try:
-            await self._connection.client.publish_together(piece)
-        except nats.errors.Error as error:
-            raise NotTaken(str(error)) from error
+        await self._connection.publish_together(piece)
         self.position += len(piece)
         await asyncio.sleep(0)
 
