@@ -20,7 +20,7 @@ from ledger.backup.keys import kept_keys
 from ledger.backup.manifest import Manifest, Segment, load
 from ledger.backup.place import KEYS, Place, Where, place_of
 from ledger.backup.sessions import check_sessions
-from ledger.backup.witnesses import extend_past
+from ledger.backup.witnesses import Witness, extend_past
 from ledger.backup.writing import damaged
 from ledger.event import JsonObject
 from ledger.integrity.chain import Chain, chain_head, leaf_hashes
@@ -41,6 +41,8 @@ class Checked:
     head: str
     root: str
     segments: int
+    columns: int | None
+    """As of `ledger.backup.writing.BackedUp`."""
     signed: JsonObject | None
     """The signed checkpoint that matches the events: `position`, `time`, `key`, …; None without one."""
     problems: list[str]
@@ -60,8 +62,7 @@ def check_backup(
     manifest = load(place)
     witness = manifest.signed
     if key is not None and (witness is None or witness.key.id != key.id):
-        signed_by = f"signed with the key {witness.key.id}" if witness else "not signed"
-        raise BackupMismatch(f"the backup in {place} is {signed_by}, not with the key {key.id}")
+        raise _other_key(place, witness, key)
     problems: list[str] = []
     chain, whole = Chain.empty(), True
     before = chain.head
@@ -98,9 +99,23 @@ def check_backup(
         manifest.chain.head.hex(),
         manifest.chain.root().hex(),
         len(manifest.segments),
+        None if manifest.columns is None else len(manifest.columns),
         witness.to_json() if witness and whole else None,
         problems,
         round(time.monotonic() - started, 3),
+    )
+
+
+def _other_key(place: Place, witness: Witness | None, key: VerifyingKey) -> BackupMismatch:
+    if witness is None:
+        return BackupMismatch(
+            f"the backup in {place} is not signed, so the key {key.id} vouches for none of it: run kledger backup once "
+            "the node has signed, or leave --key out"
+        )
+    return BackupMismatch(
+        f"the backup in {place} is signed with the key {witness.key.id}, not with the key {key.id}: give the public "
+        "key of the node that wrote to it last (kledger key show), which is another one after kledger key rotate, and "
+        "on a node that was restored"
     )
 
 

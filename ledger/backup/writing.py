@@ -46,8 +46,8 @@ class BackedUp:
     segments: int
     signed: int
     """The position of the signed checkpoint that matches it, 0 without one."""
-    columns: int
-    """The number of its files whose decoded columns it has as well."""
+    columns: int | None
+    """The number of its files whose decoded columns it has as well; None where it keeps none."""
     seconds: float
 
 
@@ -115,7 +115,7 @@ async def back_up(
         len({one.file for one in manifest.segments} - {one.file for one in before.segments}),
         len(manifest.segments),
         manifest.signed.position if manifest.signed else 0,
-        len(manifest.columns or ()),
+        None if manifest.columns is None else len(manifest.columns),
         round(time.monotonic() - started, 3),
     )
 

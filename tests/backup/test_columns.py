@@ -135,16 +135,28 @@ async def test_they_take_no_room_on_the_disk_of_the_archive(backup: Path, node: 
 
 async def test_a_backup_has_none_that_nobody_asked_for_and_goes_on_as_it_was_told(node: Path, tmp_path: Path) -> None:
     directory = tmp_path / "b"
-    assert (await kept(node, directory, None)).columns == 0
+    assert (await kept(node, directory, None)).columns is None
     assert load(directory).columns is None
     assert files_of_columns(directory) == []
     assert (await kept(node, directory, True)).columns == len(NAMES)
     assert (await kept(node, directory, None)).columns == len(NAMES)
-    assert (await kept(node, directory, False)).columns == 0
+    assert (await kept(node, directory, False)).columns is None
     assert load(directory).columns is None
     assert not (directory / "columns" / NAMES[0]).exists()
-    assert (await kept(node, directory, None)).columns == 0
+    assert (await kept(node, directory, None)).columns is None
     assert check_backup(directory).problems == []
+
+
+async def test_a_run_and_a_check_say_how_many_files_have_columns_where_some_were_asked_for(
+    node: Path, tmp_path: Path
+) -> None:
+    few = LOG[: SIZE - 1]
+    assert (await back_up(ListedLedger(few), tmp_path / "young", columns=True)).columns == 0
+    assert check_backup(tmp_path / "young").columns == 0
+    await kept(node, tmp_path / "b", True)
+    assert check_backup(tmp_path / "b").columns == len(NAMES)
+    await kept(node, tmp_path / "b", False)
+    assert check_backup(tmp_path / "b").columns is None
 
 
 async def test_columns_that_the_archive_made_anew_take_the_place_of_those_before(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import json
 import os
 import shutil
@@ -159,6 +160,23 @@ def test_backup_sends_an_absolute_directory_and_says_what_was_added(
         assert part in said(ran)
     runs(node, "backup", BACKED_UP)
     assert json.loads(kledger("backup", "kept", "--json").stdout) == BACKED_UP
+
+
+@pytest.mark.parametrize(
+    ("columns", "line"), [(2, "columns of 2 files"), (0, "columns none yet: the node's archive has none"), (None, None)]
+)
+def test_a_backup_says_of_its_columns_whether_it_has_any_where_they_were_asked_for(
+    columns: int | None, line: str | None, node: ScriptedNode, tmp_path: Path
+) -> None:
+    runs(node, "backup", {**BACKED_UP, "columns": columns})
+    told = said(kledger("backup", str(tmp_path / "kept")))
+    assert line in told if line else "columns" not in told
+
+
+def test_a_check_with_another_key_says_whose_key_is_wanted(whole: Path) -> None:
+    ran = kledger("backup", "--check", str(whole), "--key", base64.b64encode(bytes(32)).decode())
+    assert ran.exit_code == 1
+    assert "leave --key out" in ran.stderr, "one that nobody signed"
 
 
 def test_a_check_exits_with_one_when_a_file_is_damaged_and_names_it(whole: Path) -> None:

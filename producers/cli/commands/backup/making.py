@@ -65,7 +65,7 @@ def backup(
             f"{counted(outcome['added'], 'event')} in {counted(outcome['files'], 'file')}, {outcome['seconds']:.2f} s",
         ),
         ("position", f"{outcome['position']:,} in {counted(outcome['segments'], 'file')}"),
-        *([("columns", f"of {counted(outcome['columns'], 'file')}")] if outcome.get("columns") else []),
+        *_of_columns(outcome.get("columns"), "none yet: the node's archive has none of these events"),
         ("chain", outcome["head"]),
         ("root", outcome["root"]),
         (
@@ -87,11 +87,17 @@ def _check(where: str, key: str | None) -> Answer:
         ("backup", verdict),
         *(("problem", problem) for problem in checked.problems),
         ("position", f"{checked.position:,} in {counted(checked.segments, 'file')}"),
+        *_of_columns(checked.columns, "none yet"),
         ("chain", checked.head),
         ("root", checked.root),
         ("signed", signed_by(checked.signed)),
     )
     return Answer(asdict(checked), told, ok=not checked.problems)
+
+
+def _of_columns(number: int | None, none: str) -> list[tuple[str, str]]:
+    """What to say of the decoded columns of a backup: nothing where it keeps none."""
+    return [] if number is None else [("columns", f"of {counted(number, 'file')}" if number else none)]
 
 
 app = typer.Typer()
