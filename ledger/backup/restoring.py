@@ -21,7 +21,7 @@ from ledger.backup.checking import found_intact
 from ledger.backup.keys import restore_keys
 from ledger.backup.manifest import Manifest
 from ledger.backup.put_back import put_back
-from ledger.backup.refill.comparing import Done, Lists, compared, hand_over
+from ledger.backup.refill.comparing import Done, Lists, closed, compared, hand_over
 from ledger.backup.refill.reading_ahead import ahead
 from ledger.backup.refill.sending import Republication, Sender, republications
 from ledger.backup.refill.streaming import NotTaken, Streamer
@@ -104,7 +104,7 @@ async def restore(
                 whole = True
             except (NotTaken, BrokerUnavailable) as why:
                 log.info("the broker is asked about each batch from here on", why=str(why))
-            await connection.close()
+            await closed(connection)
             access = await server.synced()
             connection = await BrokerConnection.open(access, "admin", name="kledger-restore")
             at = await _last_of(connection, stream)

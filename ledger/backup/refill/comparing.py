@@ -12,7 +12,7 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import asynccontextmanager
 
-from kledger.contract.errors import RestoreRefused
+from kledger.contract.errors import BrokerUnavailable, RestoreRefused
 from ledger.backup.refill.streaming import NotTaken
 from ledger.broker.access import BrokerAccess
 from ledger.broker.connection import BrokerConnection
@@ -21,6 +21,7 @@ from ledger.progress import Progress
 from ledger.store.reader import read_stream
 
 _READ_EVENTS = 1_000
+_BACK_SECONDS = 5.0
 
 Lists = asyncio.Queue[list[StoredEvent]]
 """Events of the backup that are published, or were there, and not compared yet; after the last an empty list."""
@@ -78,7 +79,14 @@ async def compared(
     finally:
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
-        await connection.close()
+        await closed(connection)
+
+
+async def closed(connection: BrokerConnection) -> None:
+    """Close a connection; where the broker has just ended, once it is back: the library leaves open what it opens."""
+    with contextlib.suppress(BrokerUnavailable):
+        await connection.until_connected(_BACK_SECONDS)
+    await connection.close()
 
 
 async def _unless(ends: Awaitable[None], reading: Coroutine[None, None, None]) -> None:
