@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from ledger.archive.event_file import file_digest
-from ledger.archive.manifest import NotBelieved, read_manifest, write_manifest
+from ledger.archive.manifest import NAME, NotBelieved, read_manifest, write_manifest
 from ledger.archive.segments import COLUMNS, Segment, whole_directory
 from ledger.event import JsonObject
 from ledger.integrity.signing_keys import SigningKeys, VerifyingKey
@@ -19,6 +19,8 @@ from ledger.runtime.same_file import same_file
 _PART = re.compile(r"[a-z_]+(\.[a-z_]+)*")
 """Of what names of files are made: none leads out of its directory."""
 _OF_THE_NODE = {"format", "key"}  # who signs writes them
+_PART = re.compile(r"(?=.{1,100}\Z)[a-z0-9_]+(\.[a-z0-9_]+)*")
+_SHA256 = re.compile(r"[0-9a-f]{64}")
 
 
 def file_name(part: str) -> str:
@@ -27,14 +29,26 @@ def file_name(part: str) -> str:
 
 
 def files_in(manifest: object) -> dict[str, str]:
-    """The SHA-256 of each file by its name. Raises ValueError where it is no manifest of columns."""
-    files = manifest.get("files") if isinstance(manifest, dict) else None
-    if not isinstance(files, dict) or not all(_PART.fullmatch(part) for part in files):
-        raise ValueError("it is no manifest of columns")
-    try:
-        return {file_name(part): str(about["sha256"]) for part, about in files.items()}
-    except (KeyError, TypeError) as error:
-        raise ValueError("it is no manifest of columns") from error
+    """The SHA-256 of each file by its name, which is one of the directory itself. Raises ValueError.
+
+    The manifest may be anybody's: whoever copies the files asks here first where they are.
+    """
+    match manifest:
+        case {"files": dict() as files}:
+            return dict(_file(part, about) for part, about in files.items())
+    raise ValueError("it is not a manifest of columns")
+
+
+def _file(part: str, about: object) -> tuple[str, str]:
+    match about:
+        case {"sha256": str() as sha256} if _PART.fullmatch(part) and is_sha256(sha256):
+            return file_name(part), sha256
+    raise ValueError(f"it names the file {part[:100]!r}, which no columns have")
+
+
+def is_sha256(text: object) -> bool:
+    """Whether this is a SHA-256 as manifests have it."""
+    return isinstance(text, str) and _SHA256.fullmatch(text) is not None
 
 
 def read_columns_manifest(
@@ -49,6 +63,10 @@ def read_columns_manifest(
         raise NotBelieved(f"{COLUMNS}/{segment.name}", "its manifest is that of another one")
     if manifest.get("leaves") != leaves:
         raise NotBelieved(f"{COLUMNS}/{segment.name}", "its columns are those of other events")
+    try:
+        files_in(manifest)
+    except ValueError as error:
+        raise NotBelieved(f"{COLUMNS}/{segment.name}/{NAME}", str(error)) from error
     return manifest
 
 

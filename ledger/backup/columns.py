@@ -89,20 +89,23 @@ def _copied(place: Place, segment: Segment, archived: Archived, digest: str) -> 
 def listed_files(place: Place, columns: Mapping[str, str]) -> Iterator[tuple[str, str]]:
     """The name and the SHA-256 of every file of these columns of a backup, by what its manifest says of them.
 
-    Raises BackupDamaged where the manifest of columns is missing, or is another one than the backup's names.
+    Raises BackupDamaged where the manifest of columns is missing, is another one than the backup's names, or none.
     """
     for segment, digest in columns.items():
         yield f"{COLUMNS}/{segment}/{NAME}", digest
-        try:
-            files = files_in(_listed(place, segment, digest))
-        except ValueError as error:
-            raise BackupDamaged(f"{COLUMNS}/{segment}/{NAME}: {error}") from error
-        for name, expected in files.items():
+        for name, expected in _files(segment, _listed(place, segment, digest)).items():
             yield f"{COLUMNS}/{segment}/{name}", expected
 
 
-def _listed(place: Place, segment: str, digest: str) -> object:
-    """Raises BackupDamaged, ValueError."""
+def _files(segment: str, listed: object) -> dict[str, str]:
+    """The SHA-256 of each file by its name. Whoever may write to the backup may have made the manifest."""
+    try:
+        return files_in(listed)
+    except ValueError as error:
+        raise BackupDamaged(f"{COLUMNS}/{segment}/{NAME} cannot be read: {error}") from error
+
+
+def _listed(place: Place, segment: str, digest: str) -> JsonObject:
     name = f"{COLUMNS}/{segment}/{NAME}"
     try:
         content = place.read(name)
@@ -110,11 +113,11 @@ def _listed(place: Place, segment: str, digest: str) -> object:
         raise BackupDamaged(f"{name} cannot be read: {error.strerror or error}") from error
     if sha256(content).hexdigest() != digest:
         raise BackupDamaged(f"{name} was changed: its SHA-256 is another one")
-    return orjson.loads(content)
-
-
-def _leaves_of(manifest: object) -> object:
-    return manifest.get("leaves") if isinstance(manifest, dict) else None
+    try:
+        listed: JsonObject = orjson.loads(content)
+    except ValueError as error:
+        raise BackupDamaged(f"{name} cannot be read: {error}") from error
+    return listed
 
 
 def problems_of_columns(place: Place, manifest: Manifest, leaves: Mapping[str, str]) -> list[str]:

@@ -15,6 +15,7 @@ from datetime import UTC, datetime
 import orjson
 
 from kledger.contract.errors import BackupDamaged, BackupMismatch
+from ledger.archive.columns_manifest import is_sha256
 from ledger.archive.segments import COLUMNS
 from ledger.archive.segments import Segment as Stretch
 from ledger.backup.place import BESIDE, EVENTS, LOCK, Place, Where, not_writable, place_of
@@ -284,8 +285,8 @@ def _from_json(content: JsonObject) -> Manifest:
     if not isinstance(beside, list) or not set(beside) <= set(BESIDE):
         raise ValueError("it names other files beside the events than there are")
     tokens, columns = bool(content.get("tokens")), content.get("columns")
-    if columns is not None and not (isinstance(columns, dict) and all(isinstance(it, str) for it in columns.values())):
-        raise ValueError("what it says of columns is no list of digests by name")
+    if columns is not None and not (isinstance(columns, dict) and all(map(is_sha256, columns.values()))):
+        raise ValueError("its columns are no digests by the name of a segment")
     return Manifest(content["created"], content["updated"], chain, segments, signed, tuple(beside), tokens, columns)
 
 
