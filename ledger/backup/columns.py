@@ -37,11 +37,14 @@ def stretch_of(segment: Segment) -> Stretch:
 def keep_columns(place: Place, manifest: Manifest, archived: Archived) -> Manifest:
     """The manifest, saved, with the columns that the archive has of the backup's segments; others are no longer listed.
 
-    Columns that are not believed are left out. Raises OSError, ObjectStoreFailed, BackupMismatch.
+    Those of which a file is missing or cut are kept once more. Columns that are not believed are left out. Raises
+    OSError, ObjectStoreFailed, BackupMismatch.
     """
-    before = manifest.columns or {}
+    before, sizes = manifest.columns or {}, place.sizes()
     there = dict(_in_archive(manifest, archived))
-    same = {name: digest for name, digest in there.items() if before.get(name) == digest}
+    same = {
+        name: digest for name, digest in there.items() if before.get(name) == digest and _is_kept(sizes, archived, name)
+    }
     if manifest.columns != same:  # before a file of them is replaced
         manifest = manifest.with_columns(same)
         save(place, manifest)
@@ -62,6 +65,15 @@ def _in_archive(manifest: Manifest, archived: Archived) -> Iterator[tuple[str, s
         except OSError:
             continue
         yield name, sha256(content).hexdigest()
+
+
+def _is_kept(sizes: Mapping[str, int], archived: Archived, name: str) -> bool:
+    """Whether the backup has each file of these columns, as large as the archive's; what is in them is not read."""
+    try:
+        files = list((archived.directory / COLUMNS / name).iterdir())
+        return all(sizes.get(f"{COLUMNS}/{name}/{file.name}") == file.lstat().st_size for file in files)
+    except OSError:  # the archive replaces them
+        return False
 
 
 def _copied(place: Place, segment: Segment, archived: Archived, digest: str) -> bool:

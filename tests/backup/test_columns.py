@@ -251,6 +251,17 @@ async def test_damaged_ones_are_named_and_cost_the_restore_nothing_but_time(
     await kept(node, backup, None)
 
 
+@pytest.mark.parametrize("damage", [_cut, Path.unlink, _a_link, _a_pipe])
+@pytest.mark.parametrize("name", [NAME, "words.parquet", "knowledge.saved.sealed.parquet"])
+async def test_the_next_run_keeps_once_more_what_is_missing_or_cut(
+    name: str, damage: Callable[[Path], None], backup: Path, node: Path
+) -> None:
+    damage(backup / "columns" / NAMES[1] / name)
+    assert check_backup(backup).problems
+    assert (await kept(node, backup, None)).columns == len(NAMES)
+    assert check_backup(backup).problems == []
+
+
 async def test_the_restored_node_has_them_signed_with_a_key_of_its_own(
     backup: Path, node: Path, tmp_path: Path, decoded: list[int], right: dict[str, RelationDigest]
 ) -> None:

@@ -73,7 +73,7 @@ def restore_backup(
     trusted = public_key(key)
     with (
         bar("restore", None) as shown,
-        brought_here(directory, data, moving(shown), columns=trusted is not None) as here,
+        brought_here(directory, data, moving(shown), columns=data is not None and trusted is not None) as here,
         warnings_on_stderr(),
     ):
         restored, views = asyncio.run(_restored(here, data, nats, shown, start_over, trusted))
