@@ -32,6 +32,8 @@ class BrokerDisk:
         self._files, self._start_again = files, start_again
         self._read_to = self._size()
         self.trouble: str | None = None
+        self.cause = ""
+        """The first part of the trouble: what cannot be written, and why."""
 
     async def watch(self) -> None:
         """Check log and disk until cancelled."""
@@ -39,9 +41,9 @@ class BrokerDisk:
             await asyncio.sleep(_LOOK_EVERY)
             if self.trouble is None and (not self._is_there() or self._failed_to_write()):
                 why, until = self._hindrance() or ("a write failed", "a moment has passed")
+                self.cause = f"the broker cannot write to {self._files.store}: {why}"
                 self.trouble = (
-                    f"the broker cannot write to {self._files.store}: {why}. Nothing is kept until {until}; then the "
-                    "broker is started again by itself"
+                    f"{self.cause}. Nothing is kept until {until}; then the broker is started again by itself"
                 )
                 log.error("broker_cannot_write", directory=str(self._files.store), why=why, free_bytes=self._free())
             if self.trouble is not None and self._hindrance() is None:

@@ -125,6 +125,11 @@ class EmbeddedServer:
         """Why the server cannot store events now; None while it can."""
         return self._disk.trouble if self._disk is not None else None
 
+    @property
+    def cause_of_trouble(self) -> str | None:
+        """What the server cannot write, and why, without what a node does about it; None where there is no trouble."""
+        return self._disk.cause if self._disk is not None and self._disk.trouble is not None else None
+
     def _kill_for_restart(self) -> None:
         """Kill the server; the watcher then starts another."""
         if self._process is not None and self._process.returncode is None:

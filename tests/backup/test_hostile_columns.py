@@ -26,6 +26,8 @@ CONTENT = b"what somebody else wants there"
 DIGEST = sha256(CONTENT).hexdigest()
 ELSEWHERE = "../../../elsewhere"
 
+NO_DIGESTS: tuple[object, ...] = (None, 5, [], {}, "", "x", DIGEST.upper(), DIGEST + "\n")
+NO_FILES: tuple[object, ...] = (None, [], ["a"], {"a": None}, {"a": {}}, {"a": {"sha256": 5}})
 NO_MANIFESTS = (
     b"",
     b"{",
@@ -33,7 +35,7 @@ NO_MANIFESTS = (
     b"null",
     b"5",
     b"{}",
-    *(orjson.dumps({"files": files}) for files in (None, [], ["a"], {"a": None}, {"a": {}}, {"a": {"sha256": 5}})),
+    *(orjson.dumps({"files": files}) for files in NO_FILES),
     *(
         orjson.dumps({"files": {name: {"sha256": DIGEST}}})
         for name in (ELSEWHERE, "/elsewhere", "", ".", "..", "a/b", "a\0b", "a\n", "A", "a" * 101, "å")
@@ -113,7 +115,7 @@ def test_the_name_of_every_fact_is_one_of_a_file() -> None:
         True,
         1.5,
         {"../x": DIGEST},
-        *({SEGMENT.name: said} for said in (None, 5, [], {}, "", "x", DIGEST.upper(), DIGEST + "\n")),
+        *({SEGMENT.name: said} for said in NO_DIGESTS),
     ],
 )
 async def test_a_backup_whose_list_of_columns_is_none_is_damaged(columns: object, backup: Path, tmp_path: Path) -> None:

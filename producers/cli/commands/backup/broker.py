@@ -46,7 +46,11 @@ async def broker(data: Path | None, nats: str | None) -> AsyncIterator[BrokerAcc
 
 @asynccontextmanager
 async def own_broker(data: Path, *, sync: bool = True) -> AsyncIterator[EmbeddedServer]:
-    """The broker of a data directory, started for one command; without `sync` see `EmbeddedServer`."""
+    """The broker of a data directory, started for one command; without `sync` see `EmbeddedServer`.
+
+    Where it does not answer because it cannot write, the error says that.
+    """
+    from kledger.contract.errors import BrokerUnavailable
     from ledger.broker.server import EmbeddedServer
     from ledger.broker.server_config import RESTORE_PAYLOAD_BYTES
 
@@ -54,5 +58,9 @@ async def own_broker(data: Path, *, sync: bool = True) -> AsyncIterator[Embedded
     try:
         await server.start()
         yield server
+    except BrokerUnavailable as error:
+        if (cause := server.cause_of_trouble) is None:
+            raise
+        raise BrokerUnavailable(f"{cause}: make room, and run it again") from error
     finally:
         await server.stop()
