@@ -16,10 +16,9 @@ from ledger.event import JsonObject
 from ledger.integrity.signing_keys import SigningKeys, VerifyingKey
 from ledger.runtime.same_file import same_file
 
-_PART = re.compile(r"[a-z_]+(\.[a-z_]+)*")
-"""Of what names of files are made: none leads out of its directory."""
 _OF_THE_NODE = {"format", "key"}  # who signs writes them
 _PART = re.compile(r"(?=.{1,100}\Z)[a-z0-9_]+(\.[a-z0-9_]+)*")
+"""What a part of the columns is called: no name leads out of its directory."""
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 
 
@@ -75,12 +74,8 @@ def adopt_columns(archive: Path, segment: Segment, source: Path, manifest: JsonO
 
     Raises NotBelieved (a file is another one), OSError, UnsafeKeyFile.
     """
-    try:
-        files = files_in(manifest)
-    except ValueError as error:
-        raise NotBelieved(f"{COLUMNS}/{segment.name}", str(error)) from error
     with whole_directory(archive / COLUMNS / segment.name, over=True) as draft:
-        for name, sha256 in files.items():
+        for name, sha256 in files_in(manifest).items():
             same_file(source / name, draft / name)
             if file_digest(draft / name) != sha256:
                 raise NotBelieved(f"{COLUMNS}/{segment.name}/{name}", "its bytes are not those that were signed")

@@ -23,6 +23,7 @@ from ledger.archive.segments import COLUMNS
 from ledger.archive.segments import Segment as Stretch
 from ledger.backup.manifest import Manifest, Segment, save
 from ledger.backup.place import Place
+from ledger.event import JsonObject
 
 log = structlog.get_logger(__name__)
 
@@ -92,7 +93,7 @@ def _copied(place: Place, segment: Segment, archived: Archived, digest: str) -> 
             if file_digest(draft) != expected:
                 raise NotBelieved(f"{COLUMNS}/{stretch.name}/{name}", "its bytes are not those that were signed")
             place.put(draft, f"{COLUMNS}/{stretch.name}/{name}")
-    except (NotBelieved, ValueError, FileNotFoundError) as error:  # the archive may have replaced them meanwhile
+    except (NotBelieved, FileNotFoundError) as error:  # the archive may have replaced them meanwhile
         log.warning("columns of the archive are not backed up", segment=stretch.name, why=str(error))
         return False
     return True
@@ -141,7 +142,7 @@ def problems_of_columns(place: Place, manifest: Manifest, leaves: Mapping[str, s
                 with place.local(name) as file:
                     if file_digest(file) != expected:
                         raise BackupDamaged(f"{name} was changed: its SHA-256 is another one")
-            if _leaves_of(_listed(place, segment, digest)) != leaves.get(segment):
+            if _listed(place, segment, digest).get("leaves") != leaves.get(segment):
                 raise BackupDamaged(f"{COLUMNS}/{segment} has the columns of other events")
         except BackupDamaged as error:
             problems.append(f"{error.message} ({_INSTEAD})")

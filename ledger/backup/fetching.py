@@ -100,7 +100,7 @@ def _columns_here(place: Place, here: Directory, manifest: Manifest) -> dict[str
                     _bring(place, here, name)
                 if not _is_here(path, expected):
                     raise BackupDamaged(f"{name} was changed: its SHA-256 is another one")
-        except (BackupDamaged, FileNotFoundError) as error:
+        except (BackupDamaged, FileNotFoundError, ObjectStoreFailed) as error:
             log.warning("columns of the backup are left out", segment=segment, why=str(error))
         else:
             whole[segment] = digest

@@ -9,10 +9,8 @@ import errno
 import os
 import shutil
 from collections.abc import Callable, Iterator, Sequence
-from hashlib import sha256
 from pathlib import Path
 
-import orjson
 import pytest
 
 from kledger.contract.errors import BackupDamaged, ServiceFailed
@@ -308,49 +306,6 @@ async def test_a_manifest_that_names_columns_of_no_file_is_damaged(backup: Path)
     save(backup, manifest.with_columns({"000000000000001-000000000000002": "0" * 64}))
     with pytest.raises(BackupDamaged, match="columns of other events"):
         load(backup)
-
-
-@pytest.mark.parametrize("columns", [[], ["a"], "text", 7, {NAMES[0]: 7}, {NAMES[0]: None}])
-async def test_a_manifest_that_says_something_else_of_columns_is_damaged(columns: object, backup: Path) -> None:
-    content = {**orjson.loads((backup / NAME).read_bytes())["backup"], "columns": columns}
-    digest = sha256(orjson.dumps(content, option=orjson.OPT_SORT_KEYS)).hexdigest()
-    options = orjson.OPT_SORT_KEYS | orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE
-    (backup / NAME).write_bytes(orjson.dumps({"backup": content, "sha256": digest}, option=options))
-    with pytest.raises(BackupDamaged, match="columns"):
-        load(backup)
-
-
-HOSTILE: list[object] = [
-    [],
-    "text",
-    {},
-    {"files": []},
-    {"files": {"words": None}},
-    {"files": {"words": {}}},
-    {"files": {"../../../outside": {"sha256": sha256(b"").hexdigest()}}},
-    {"files": {"/outside": {"sha256": sha256(b"").hexdigest()}}},
-    {"files": {"a/b": {"sha256": sha256(b"").hexdigest()}}},
-]
-
-
-@pytest.mark.parametrize("content", HOSTILE)
-async def test_columns_whose_manifest_was_made_by_somebody_else_lead_nowhere(
-    content: object, backup: Path, node: Path, tmp_path: Path, right: dict[str, RelationDigest]
-) -> None:
-    """Whoever may write to a backup can have its manifest name any bytes."""
-    raw = orjson.dumps(content)
-    path = backup / "columns" / NAMES[0] / NAME
-    path.unlink()
-    path.write_bytes(raw)
-    (tmp_path / "outside.parquet").touch()
-    save(backup, load(backup).with_columns({**(load(backup).columns or {}), NAMES[0]: sha256(raw).hexdigest()}))
-    (problem,) = check_backup(backup).problems
-    assert f"columns/{NAMES[0]}" in problem
-    assert await from_backup(backup, key_of(node)) == right
-    before = sorted(path for path in tmp_path.rglob("*") if not path.is_relative_to(tmp_path / "fetched"))
-    fetch(Directory(backup), tmp_path / "fetched", columns=True)
-    assert sorted(load(tmp_path / "fetched").columns or ()) == NAMES[1:]
-    assert before == sorted(path for path in tmp_path.rglob("*") if not path.is_relative_to(tmp_path / "fetched"))
 
 
 async def test_other_files_beside_the_columns_are_left_alone(backup: Path, node: Path) -> None:
