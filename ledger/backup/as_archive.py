@@ -11,6 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import pyarrow as pa
+
 from ledger.archive.event_file import read_leaves
 from ledger.archive.events import leaves_digest
 from ledger.archive.manifest import NotBelieved
@@ -60,6 +62,6 @@ class BackedUpArchive:
         one = self.files[segment]
         try:
             leaves = read_leaves(self.events_file(segment), one.events)
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, pa.ArrowException) as error:
             raise NotBelieved(one.file, f"it cannot be read: {error}") from error
         return {"sha256": one.sha256, "leaves": leaves_digest(leaves)}
