@@ -5,16 +5,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+import pytest
+
 from ledger.event import StoredEvent
 from ledger.integrity.chain import leaf_hashes
 from ledger.integrity.notary_start import NotaryFiles
 from ledger.integrity.signing_keys import SigningKeys
 from ledger.privacy.keyring import Keyring
 from ledger.store.parked import NONE_PARKED, Parked
+from projections.archive import reading
 from projections.archive.reading import Archive
 from projections.archive.writing import write_due
+from projections.engine.decode import parse
 from projections.engine.digest import RelationDigest
 from projections.engine.view import Instance, View
+from projections.fold_kit.parser import Parser
 from projections.live.catch_up import catch_up
 from tests.integrity.logs import ListedLedger
 from tests.projections.empty_views import empty_view
@@ -56,3 +61,15 @@ async def folded(
 def files_of(data: Path) -> list[Path]:
     """Every file of the archive."""
     return sorted(path for path in (data / "archive").rglob("*") if path.is_file() and path.name != "lock")
+
+
+def decoded_by_readers(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """A list that gets the positions of the events that a reader of an archive has to decode."""
+    positions: list[int] = []
+
+    def noted(parser: Parser, events: Sequence[StoredEvent]) -> object:
+        positions.extend(event.position for event in events)
+        return parse(parser, events)
+
+    monkeypatch.setattr(reading, "parse", noted)
+    return positions

@@ -16,14 +16,12 @@ from ledger.privacy.keyring import Keyring
 from ledger.privacy.personal import has_text
 from ledger.privacy.vault import DataKey, Held, Tombstone, new_secret
 from ledger.vocabulary.examples import EXAMPLES
-from projections.archive import reading
 from projections.archive.columns import decoded_ahead
 from projections.archive.reading import Archive
 from projections.archive.writing import write_due
-from projections.engine.decode import parse
 from projections.engine.digest import RelationDigest
 from projections.fold_kit.parser import Parser
-from tests.archive.archives import archived, files_of, folded
+from tests.archive.archives import archived, decoded_by_readers, files_of, folded
 from tests.conftest import LoopThread
 from tests.integrity.logs import ListedLedger
 from tests.projections.histories import saved, stored
@@ -79,14 +77,7 @@ def right(loop: LoopThread) -> dict[str, RelationDigest]:
 @pytest.fixture
 def decoded(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """The positions of the events that a reader had to decode."""
-    positions: list[int] = []
-
-    def noted(parser: Parser, events: Sequence[StoredEvent]) -> object:
-        positions.extend(event.position for event in events)
-        return parse(parser, events)
-
-    monkeypatch.setattr(reading, "parse", noted)
-    return positions
+    return decoded_by_readers(monkeypatch)
 
 
 async def test_every_kind_of_sealed_event_is_read_without_being_opened_or_parsed(

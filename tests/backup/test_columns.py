@@ -28,13 +28,10 @@ from ledger.backup.writing import BackedUp, back_up
 from ledger.event import StoredEvent
 from ledger.integrity.notary_start import NotaryFiles
 from ledger.integrity.signing_keys import SigningKeys, VerifyingKey, public_keys
-from projections.archive import reading
 from projections.archive.reading import Archive
 from projections.archive.writing import write_due
-from projections.engine.decode import parse
 from projections.engine.digest import RelationDigest
-from projections.fold_kit.parser import Parser
-from tests.archive.archives import archived, folded
+from tests.archive.archives import archived, decoded_by_readers, folded
 from tests.archive.test_sealed_columns import KEYS, LOG, SIZE, keyring
 from tests.backup.stores import BUCKET, Store, object_store
 from tests.conftest import LoopThread
@@ -69,14 +66,7 @@ def right(loop: LoopThread) -> dict[str, RelationDigest]:
 @pytest.fixture
 def decoded(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """The positions of the events of segments that were decoded while views were folded."""
-    positions: list[int] = []
-
-    def noted(parser: Parser, events: Sequence[StoredEvent]) -> object:
-        positions.extend(event.position for event in events)
-        return parse(parser, events)
-
-    monkeypatch.setattr(reading, "parse", noted)
-    return positions
+    return decoded_by_readers(monkeypatch)
 
 
 def key_of(data: Path) -> VerifyingKey:
