@@ -17,7 +17,6 @@ from ledger.archive.event_file import read_leaves
 from ledger.archive.events import leaves_digest
 from ledger.archive.manifest import NotBelieved
 from ledger.archive.segments import Segment as Stretch
-from ledger.backup.columns import stretch_of
 from ledger.backup.manifest import Manifest, Segment
 from ledger.event import JsonObject, StoredEvent
 from ledger.integrity.chain import leaf_hash
@@ -36,7 +35,7 @@ class BackedUpArchive:
     def of(cls, directory: Path, manifest: Manifest, key: VerifyingKey) -> BackedUpArchive:
         """The segments of a backup that have columns."""
         listed = manifest.columns or {}
-        files = {stretch_of(one): one for one in manifest.segments if stretch_of(one).name in listed}
+        files = {one.stretch: one for one in manifest.segments if one.stretch.name in listed}
         return cls(directory, {key.id: key}, files)
 
     @property

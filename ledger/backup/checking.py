@@ -15,7 +15,7 @@ import pyarrow as pa
 from kledger.contract.errors import BackupDamaged, BackupMismatch
 from ledger.archive.event_file import BackupEvent, file_digest, read_segment
 from ledger.archive.events import leaves_digest
-from ledger.backup.columns import problems_of_columns, stretch_of
+from ledger.backup.columns import problems_of_columns
 from ledger.backup.keys import kept_keys
 from ledger.backup.manifest import Manifest, Segment, load
 from ledger.backup.place import KEYS, Place, Where, place_of
@@ -71,7 +71,7 @@ def check_backup(
         try:
             leaves = _check(place, segment)
             longer = extend_past(chain, leaves, witness) if whole else None
-            if (name := stretch_of(segment).name) in (manifest.columns or ()):
+            if (name := segment.stretch.name) in (manifest.columns or ()):
                 of_columns[name] = leaves_digest(leaves)
             _check_end(segment, leaves, longer.head if longer is not None else chain_head(before, leaves))
         except (OSError, ValueError, pa.ArrowException) as error:

@@ -20,7 +20,6 @@ from ledger.archive.event_file import file_digest
 from ledger.archive.events import leaves_digest
 from ledger.archive.manifest import NAME, NotBelieved
 from ledger.archive.segments import COLUMNS
-from ledger.archive.segments import Segment as Stretch
 from ledger.backup.manifest import Manifest, Segment, save
 from ledger.backup.place import Place
 from ledger.event import JsonObject
@@ -28,11 +27,6 @@ from ledger.event import JsonObject
 log = structlog.get_logger(__name__)
 
 _INSTEAD = "a restore decodes these events instead"
-
-
-def stretch_of(segment: Segment) -> Stretch:
-    """The events of a file, as the archive names them."""
-    return Stretch(segment.first, segment.last)
 
 
 def keep_columns(place: Place, manifest: Manifest, archived: Archived) -> Manifest:
@@ -50,7 +44,7 @@ def keep_columns(place: Place, manifest: Manifest, archived: Archived) -> Manife
         manifest = manifest.with_columns(same)
         save(place, manifest)
     for segment in manifest.segments:
-        name = stretch_of(segment).name
+        name = segment.stretch.name
         if name in there and name not in same and _copied(place, segment, archived, there[name]):
             manifest = manifest.with_columns({**(manifest.columns or {}), name: there[name]})
             save(place, manifest)
@@ -60,7 +54,7 @@ def keep_columns(place: Place, manifest: Manifest, archived: Archived) -> Manife
 def _in_archive(manifest: Manifest, archived: Archived) -> Iterator[tuple[str, str]]:
     """The name of each segment of the backup with columns in the archive, and the digest of their manifest."""
     for segment in manifest.segments:
-        name = stretch_of(segment).name
+        name = segment.stretch.name
         try:
             content = (archived.directory / COLUMNS / name / NAME).read_bytes()
         except OSError:
@@ -79,7 +73,7 @@ def _is_kept(sizes: Mapping[str, int], archived: Archived, name: str) -> bool:
 
 def _copied(place: Place, segment: Segment, archived: Archived, digest: str) -> bool:
     """Whether the columns of a segment are in the backup now, those with a manifest of this digest."""
-    stretch = stretch_of(segment)
+    stretch = segment.stretch
     directory = archived.directory / COLUMNS / stretch.name
     try:
         leaves = archived.leaves.read(*stretch)
@@ -99,23 +93,23 @@ def _copied(place: Place, segment: Segment, archived: Archived, digest: str) -> 
     return True
 
 
-def listed_files(place: Place, columns: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    """The name and the SHA-256 of every file of these columns of a backup, by what its manifest says of them.
+def listed_files(place: Place, segment: str, digest: str) -> Iterator[tuple[str, str]]:
+    """The name and the SHA-256 of every file of a segment's columns in a backup, by what its manifest says of them.
 
     Raises BackupDamaged where the manifest of columns is missing, is another one than the backup's names, or none.
     """
-    for segment, digest in columns.items():
-        yield f"{COLUMNS}/{segment}/{NAME}", digest
-        for name, expected in _files(segment, _listed(place, segment, digest)).items():
-            yield f"{COLUMNS}/{segment}/{name}", expected
+    yield f"{COLUMNS}/{segment}/{NAME}", digest
+    yield from _files(segment, _listed(place, segment, digest))
 
 
-def _files(segment: str, listed: object) -> dict[str, str]:
-    """The SHA-256 of each file by its name. Whoever may write to the backup may have made the manifest."""
+def _files(segment: str, listed: object) -> Iterator[tuple[str, str]]:
+    """The name and the SHA-256 of each file. Whoever may write to the backup may have made the manifest."""
     try:
-        return files_in(listed)
+        files = files_in(listed)
     except ValueError as error:
         raise BackupDamaged(f"{COLUMNS}/{segment}/{NAME} cannot be read: {error}") from error
+    for name, expected in files.items():
+        yield f"{COLUMNS}/{segment}/{name}", expected
 
 
 def _listed(place: Place, segment: str, digest: str) -> JsonObject:
@@ -138,11 +132,12 @@ def problems_of_columns(place: Place, manifest: Manifest, leaves: Mapping[str, s
     problems: list[str] = []
     for segment, digest in (manifest.columns or {}).items():
         try:
-            for name, expected in listed_files(place, {segment: digest}):
+            listed = _listed(place, segment, digest)
+            for name, expected in _files(segment, listed):
                 with place.local(name) as file:
                     if file_digest(file) != expected:
                         raise BackupDamaged(f"{name} was changed: its SHA-256 is another one")
-            if _listed(place, segment, digest).get("leaves") != leaves.get(segment):
+            if listed.get("leaves") != leaves.get(segment):
                 raise BackupDamaged(f"{COLUMNS}/{segment} has the columns of other events")
         except BackupDamaged as error:
             problems.append(f"{error.message} ({_INSTEAD})")

@@ -94,7 +94,7 @@ def _columns_here(place: Place, here: Directory, manifest: Manifest) -> dict[str
     whole: dict[str, str] = {}
     for segment, digest in (manifest.columns or {}).items():
         try:
-            for name, expected in listed_files(place, {segment: digest}):
+            for name, expected in listed_files(place, segment, digest):
                 path = here.path / name
                 if not _is_here(path, expected):
                     _bring(place, here, name)

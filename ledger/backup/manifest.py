@@ -49,6 +49,11 @@ class Segment:
         """The number of its events."""
         return self.last - self.first + 1
 
+    @property
+    def stretch(self) -> Stretch:
+        """Its events, as the archive names them."""
+        return Stretch(self.first, self.last)
+
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
@@ -81,7 +86,7 @@ class Manifest:
         changed = replace(self, updated=_now(), chain=chain, segments=tuple(segments))
         if self.columns is None:
             return changed
-        names = {Stretch(one.first, one.last).name for one in changed.segments}
+        names = {one.stretch.name for one in changed.segments}
         return replace(changed, columns={name: said for name, said in self.columns.items() if name in names})
 
     def with_columns(self, columns: Mapping[str, str] | None) -> Manifest:
@@ -305,7 +310,7 @@ def _check_order(manifest: Manifest) -> None:
         if segment.file != segment_name(segment.first, segment.last):
             raise ValueError(f"{segment.file!r} is not the name of a segment")
         before = segment.last
-    names = {Stretch(one.first, one.last).name for one in manifest.segments}
+    names = {one.stretch.name for one in manifest.segments}
     if manifest.columns is not None and not set(manifest.columns) <= names:
         raise ValueError("it names columns of other events")
     head = manifest.segments[-1].head if manifest.segments else Chain.empty().head

@@ -19,7 +19,6 @@ from ledger.archive.event_file import body_bytes_in, read_leaves
 from ledger.archive.events import adopt_events, leaves_digest
 from ledger.archive.manifest import NotBelieved
 from ledger.archive.segments import ARCHIVE, COLUMNS, SEGMENT_BYTES, SEGMENT_EVENTS
-from ledger.backup.columns import stretch_of
 from ledger.backup.manifest import Manifest, Segment
 from ledger.integrity.chain_start import begin, note_signed
 from ledger.integrity.checkpoints import append_checkpoints, last_checkpoint, sign
@@ -52,9 +51,9 @@ def put_back(
             leaves = read_leaves(path, one.events)
             files.leaves.append(leaves, one.first - 1)
             if _is_one(one, path, fewest):
-                adopt_events(data / ARCHIVE, stretch_of(one), path, one.sha256, leaves, keys)
+                adopt_events(data / ARCHIVE, one.stretch, path, one.sha256, leaves, keys)
                 segments += 1
-                if key is not None and stretch_of(one).name in (manifest.columns or ()):
+                if key is not None and one.stretch.name in (manifest.columns or ()):
                     _adopt_columns(directory, one, data / ARCHIVE, leaves_digest(leaves), key, keys)
         begin(files, manifest.position, manifest.position)
         append_checkpoints(files.checkpoints, [sign(manifest.chain, keys, datetime.now(UTC))])
@@ -69,7 +68,7 @@ def _adopt_columns(
     directory: Path, file: Segment, archive: Path, leaves: str, key: VerifyingKey, keys: SigningKeys
 ) -> None:
     """Take over the columns of a file that are signed with `key`; the node makes others. Raises UnsafeKeyFile."""
-    segment = stretch_of(file)
+    segment = file.stretch
     try:
         signed = read_columns_manifest(directory, segment, leaves, {key.id: key})
         if signed is not None:

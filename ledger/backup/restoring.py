@@ -1,8 +1,8 @@
 """Restore: recreates a stream with the same chain from a backup, in an empty stream, and compares every event.
 
-The stream is read back right behind what is published, as the broker has it on its disk by then. Its metadata has
-`ledger_restoring` from its creation until everything was read back, so that no node reads a partly restored stream, and
-an interrupted restore recognises its own.
+The stream is read back right behind what is published. A broker of the restore's own syncs to its disk afterwards, any
+other one with each batch. The stream's metadata has `ledger_restoring` from its creation until everything was read back
+and synced, so that no node reads a partly restored stream, and an interrupted restore recognises its own.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ import asyncio
 import contextlib
 import secrets
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from kledger.contract.errors import BrokerUnavailable
 from ledger.broker.connection import BrokerConnection
@@ -39,6 +39,9 @@ class Message(Protocol):
     def headers(self) -> Mapping[str, str]: ...
 
 
+AnyMessage = TypeVar("AnyMessage", bound=Message)
+
+
 class OpenBatch:
     """A batch of up to 1,000 messages, which are sent as they are added. The last one is kept back: it commits."""
 
@@ -54,7 +57,7 @@ class OpenBatch:
         if not messages:
             return
         kept, self._last = self._last, messages[-1]
-        for piece in _pieces(messages[:-1] if kept is None else [kept, *messages[:-1]]):
+        for piece in pieces(messages[:-1] if kept is None else [kept, *messages[:-1]]):
             await self._send(piece)
 
     async def commit(self, timeout: float, meanwhile: Callable[[], Awaitable[None]] | None = None) -> JsonObject:
@@ -107,12 +110,13 @@ async def send_batch(connection: BrokerConnection, messages: Sequence[Message], 
     return await batch.commit(max(0.001, deadline - asyncio.get_running_loop().time()))
 
 
-def _pieces(messages: Sequence[Message]) -> Iterator[Sequence[Message]]:
+def pieces(messages: Sequence[AnyMessage]) -> Iterator[Sequence[AnyMessage]]:
+    """Messages in the pieces in which they are sent, between which the event loop has its turn."""
     if len(messages) <= _TOGETHER and sum([len(message.body) for message in messages]) <= _BYTES_TOGETHER:
         if messages:
             yield messages
         return
-    piece: list[Message] = []
+    piece: list[AnyMessage] = []
     size = 0
     for message in messages:
         piece.append(message)

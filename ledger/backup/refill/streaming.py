@@ -15,10 +15,11 @@ from typing import Self
 
 from ledger.backup.refill.sending import EXPECTED_LAST, Republication, fits
 from ledger.broker.connection import BrokerConnection
+from ledger.broker.frames import Outgoing
+from ledger.event import StoredEvent
+from ledger.store.atomic_batch import pieces
 from ledger.wire.publication import error_code
 
-# Sent in one piece, of about 160 KB with events of 1 KB; then the event loop has its turn.
-_TOGETHER, _BYTES_TOGETHER = 128, 1024 * 1024
 _LOOK_SECONDS = 2.0
 
 
@@ -32,7 +33,7 @@ class Streamer:
     def __init__(self, connection: BrokerConnection, stream: str, position: int) -> None:
         self._connection, self._stream = connection, stream
         self.position = position
-        """The last position that was sent; it may not be stored yet."""
+        """The last position that was sent, or is about to be; it may not be stored yet."""
 
     async def __aenter__(self) -> Self:
         return self
@@ -42,29 +43,19 @@ class Streamer:
 
     async def send(self, events: Sequence[Republication]) -> None:
         """Publish events; skips those at or before `position`. Raises NotTaken, BrokerUnavailable."""
-        piece: list[tuple[str, bytes, dict[str, str], str]] = []
-        size = 0
-        for event, headers in events:
-            if event.position <= self.position:
-                continue
-            if event.position != self.position + len(piece) + 1 or not fits(self._connection, event, headers):
-                raise NotTaken(f"the event at position {event.position}")
-            lines = f"\r\n{EXPECTED_LAST}: {event.position - 1}"
-            piece.append((event.subject, event.body, headers, lines))
-            size += len(event.body)
-            if len(piece) == _TOGETHER or size > _BYTES_TOGETHER:
-                await self._publish(piece)
-                piece, size = [], 0
-        if piece:
-            await self._publish(piece)
+        for piece in pieces([each for each in events if each.event.position > self.position]):
+            await self._connection.publish_together([self._following(*each) for each in piece])
+            await asyncio.sleep(0)
+
+    def _following(self, event: StoredEvent, headers: dict[str, str]) -> Outgoing:
+        """The next event, to be stored right behind the one before. Raises NotTaken."""
+        if event.position != self.position + 1 or not fits(self._connection, event, headers):
+            raise NotTaken(f"the event at position {event.position}")
+        self.position += 1
+        return event.subject, event.body, headers, f"\r\n{EXPECTED_LAST}: {event.position - 1}"
 
     async def settle(self) -> None:
         """Nothing is kept back."""
-
-    async def _publish(self, piece: list[tuple[str, bytes, dict[str, str], str]]) -> None:
-        await self._connection.publish_together(piece)
-        self.position += len(piece)
-        await asyncio.sleep(0)
 
     async def until_not_taken(self) -> None:
         """Return once the broker stores nothing more, and has less than was sent. Raises BrokerUnavailable."""
