@@ -34,6 +34,7 @@ from ledger.privacy.vault import Vault
 from ledger.privacy.vault_jetstream import JetStreamVault, ensure_keys_bucket
 from ledger.runtime.gc_tuning import collect_seldom
 from ledger.store.jetstream import JetStreamLedger
+from ledger.stream import Change
 from ledger.wire.envelope import encode
 from ledger.wire.publication import publication
 from producers.operations.sealing import SealingLedger
@@ -165,8 +166,9 @@ class _Sealed:
     def __init__(self) -> None:
         self.messages: list[tuple[str, bytes]] = []
 
-    async def append_many(self, events: Sequence[NewEvent]) -> list[Appended]:
-        messages = [publication(replace(event, id=uuid.uuid4().hex), MAX_PAYLOAD_BYTES) for event in events]
+    async def append_changed(self, events: Sequence[NewEvent], change: Change) -> list[Appended]:
+        sealed = await change(events)
+        messages = [publication(replace(event, id=uuid.uuid4().hex), MAX_PAYLOAD_BYTES) for event in sealed]
         self.messages += [(each.subject, each.body) for each in messages]
         return []
 

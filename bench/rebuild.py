@@ -74,13 +74,14 @@ async def append(
 ) -> None:
     """Append the next `count` events to the log; with `persons_of`, what belongs to persons is sealed."""
     async with contextlib.AsyncExitStack() as stack:
-        ledger: Ledger = await JetStreamLedger.connect(access)
-        stack.push_async_callback(ledger.close)
+        ledger: Ledger
+        ledger = plain = await JetStreamLedger.connect(access)
+        stack.push_async_callback(plain.close)
         if persons_of is not None:
             await ensure_keys_bucket(access)
             vault = await JetStreamVault.open(access, MASTER)
             stack.push_async_callback(vault.close)
-            ledger = SealingLedger(ledger, vault, persons_of)
+            ledger = SealingLedger(plain, vault, persons_of)
         while count:
             part = list(islice(events, min(APPEND, count)))
             await ledger.append_many(part)

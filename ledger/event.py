@@ -163,8 +163,8 @@ _put_source, _put_id, _put_time, _put_expects, _put_seal = _puts[5:]
 class Seal(Protocol):
     """Seals an event while it is encoded (ledger/privacy/event_seal.py)."""
 
-    def close(self, event: NewEvent, data: JsonObject, /) -> None:
-        """Seal the text in the event's data, which are JSON types, in place."""
+    def close(self, event: NewEvent, /) -> bytes:
+        """The event's data as JSON, its text sealed."""
 
     def mac_of(self, event: NewEvent, subject: str, data: bytes, /) -> str:
         """The MAC of the event with these data, sealed and as JSON (ledger/wire/seal_mac.py); empty for none."""

@@ -7,7 +7,7 @@ notebooks. One contract suite tests both against these docstrings.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from typing import Protocol
 
 from ledger.event import Appended, Head, NewEvent, StoredEvent
@@ -57,6 +57,22 @@ class Ledger(Log, Protocol):
 
     async def close(self) -> None:
         """Release connections. Every acknowledged event is durable already."""
+
+
+Change = Callable[[Sequence[NewEvent]], Awaitable[Sequence[NewEvent]]]
+"""Returns what to append of a few events: as many, with the same ids."""
+
+
+class ChangingLedger(Ledger, Protocol):
+    """A ledger that has events changed while they are appended, where `Ledger.append_many` takes them as they are."""
+
+    async def append_changed(self, events: Sequence[NewEvent], change: Change) -> list[Appended]:
+        """See `append_many`; each few events are changed right before they are encoded. Raises what `change` raises."""
+
+
+async def unchanged(events: Sequence[NewEvent]) -> Sequence[NewEvent]:
+    """The change that is none."""
+    return events
 
 
 async def event_at(log: Log, position: int) -> StoredEvent | None:

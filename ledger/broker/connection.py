@@ -108,20 +108,28 @@ class BrokerConnection:
                 ) from None
 
     async def ask(
-        self, subject: str, body: bytes = b"", headers: Mapping[str, str] | None = None, lines: str = ""
+        self,
+        subject: str,
+        body: bytes = b"",
+        headers: Mapping[str, str] | None = None,
+        lines: str = "",
+        *,
+        at_once: bool = False,
     ) -> asyncio.Future[Msg]:
         """Publish a request; the future gets its answer or fails with a LedgerError.
 
-        `lines` are further lines of its headers (ledger/broker/frames.py). The caller sets the timeout. Raises
-        BrokerUnavailable when there is no connection now.
+        `lines` are further lines of its headers (ledger/broker/frames.py). It is written `at_once`, or with what else
+        this turn of the event loop publishes; a request while no other waits for its answer is written at once. The
+        caller sets the timeout. Raises BrokerUnavailable when there is no connection now.
         """
+        at_once = at_once or not self._waiting
         self._counter += 1
         token = str(self._counter)
         future: asyncio.Future[Msg] = asyncio.get_running_loop().create_future()
         self._waiting[token] = (subject, future)
         future.add_done_callback(lambda _: self._waiting.pop(token, None))
         try:
-            await self.send(subject, body, headers, lines, reply=self._prefix + token)
+            await self.send(subject, body, headers, lines, reply=self._prefix + token, at_once=at_once)
         except BaseException:
             future.cancel()
             raise
@@ -135,15 +143,19 @@ class BrokerConnection:
         lines: str = "",
         *,
         reply: str = "",
+        at_once: bool = False,
     ) -> None:
-        """Publish without waiting for an answer. Raises BrokerUnavailable when there is no connection now."""
+        """Publish without waiting for an answer, `at_once` or with what this turn of the event loop publishes besides.
+
+        Raises BrokerUnavailable when there is no connection now.
+        """
         if not self._client.is_connected:
             raise BrokerUnavailable(f"the connection to the broker at {self.address} is lost: retry")
         try:
             if headers is None:
                 await self._client.publish(subject, body, reply=reply)
             else:
-                await self._client.publish_together([(subject, body, headers, lines)], reply)
+                await self._client.publish_together([(subject, body, headers, lines)], reply, at_once=at_once)
         except nats.errors.Error as error:
             raise BrokerUnavailable(f"could not publish to {subject[:200]}: {error}") from error
 

@@ -178,9 +178,10 @@ class QuickClient(Client):
         """End raw delivery to the taker."""
         self._takers.pop(subscription._id, None)
 
-    async def publish_together(self, messages: Sequence[Outgoing], reply: str = "") -> None:
+    async def publish_together(self, messages: Sequence[Outgoing], reply: str = "", *, at_once: bool = False) -> None:
         """Publish messages in one piece; each as the library's `publish` would, or none.
 
+        Little waits for what else is published in this turn of the event loop, unless it has to be written `at_once`.
         Raises what `publish` raises.
         """
         if self.is_closed:
@@ -198,13 +199,18 @@ class QuickClient(Client):
             return
         if self._pending_data_size > _LITTLE:
             await self._write_pending()
+        elif at_once:
+            self._write_little()
         elif not self._leaving:
             self._leaving = True
-            asyncio.get_running_loop().call_soon(self._write_little)
+            asyncio.get_running_loop().call_soon(self._write_turn)
 
-    def _write_little(self) -> None:
+    def _write_turn(self) -> None:
         """Write what one turn of the event loop has published: to wake the broker for each message takes longer."""
         self._leaving = False
+        self._write_little()
+
+    def _write_little(self) -> None:
         if not self._pending or self._transport is None or not self.is_connected:  # else it is sent with a reconnect
             return
         try:

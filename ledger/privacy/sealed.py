@@ -15,12 +15,12 @@ from typing import Any
 
 import orjson
 from cryptography.exceptions import InvalidTag
-from pydantic_core import to_json
 
 from kledger.contract.entities import ENTITY_MAX_LENGTH, is_entity
 from kledger.contract.errors import InvalidPayload, KeyMissing, SealBroken
 from kledger.contract.seal_mark import MARK
 from ledger.privacy.vault import DataKey, Held, Tombstone
+from ledger.wire.plain_data import written
 from ledger.wire.seal_mac import ATTRIBUTE
 
 HINT = b'"sealed:v1:'
@@ -70,7 +70,7 @@ def seal(value: Any, keys: Sequence[DataKey], event_id: str, place: str, by: str
 def sealed_about(value: Any, keys: Sequence[DataKey], about: bytes) -> Any:
     """The same with what it is bound to, as `bound_to` makes it."""
     is_text = isinstance(value, str)
-    inner = orjson.dumps(value) if is_text else to_json(value)
+    inner = written(value)
     for key in keys:
         inner = key.seal(inner, about)
     text = inner.decode()

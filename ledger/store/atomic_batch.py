@@ -25,7 +25,7 @@ _COMMIT = "\r\nNats-Batch-Commit: 1"
 _ID_BYTES = 12  # nobody guesses it, and could add to the batch; the log keeps it with each event
 _AFTER_ANY = 2 * MAX_MESSAGES
 # Sent in one piece; then the event loop gets its turn, so that the socket is written and the server starts to work.
-_TOGETHER, _BYTES_TOGETHER = 128, 1024 * 1024
+_TOGETHER, _BYTES_TOGETHER = 250, 1024 * 1024
 
 
 class Message(Protocol):
@@ -70,7 +70,8 @@ class OpenBatch:
         assert last is not None, "a batch has at least one message"
         deadline = asyncio.get_running_loop().time() + timeout
         lines = f"{self._lines}{self._sent + 1}{_COMMIT}"
-        pending = await self._connection.ask(last.subject, last.body, last.headers, lines)
+        # At once: `meanwhile` encodes, before the event loop would write it.
+        pending = await self._connection.ask(last.subject, last.body, last.headers, lines, at_once=True)
         if meanwhile is not None:
             try:
                 await meanwhile()

@@ -15,21 +15,27 @@ class BatchUnderWay:
     """`sent` is the batch that the server has open, where it has one with all that is left but for its commit."""
 
     left: list[Publication]
+    ids: list[str]
+    """Of the events that are left."""
     sent: OpenBatch | None
     acknowledged: dict[str, Appended] = field(default_factory=dict)
     """By event id."""
 
     def stored_up_to(self, last: int) -> None:
         """All that was left is stored, the last of it at this position."""
-        for position, message in enumerate(self.left, last - len(self.left) + 1):
-            self.acknowledged[message.event.id] = Appended(position, message.event.id)
-        self.left = []
+        ids = self.ids
+        self.acknowledged.update(zip(ids, map(Appended, range(last - len(ids) + 1, last + 1), ids), strict=True))
+        self.keep([])
 
     def stored_before(self, positions: Mapping[str, int]) -> None:
         """These events were stored by an earlier try."""
         for event_id, position in positions.items():
             self.acknowledged[event_id] = Appended(position, event_id, duplicate=True)
-        self.left = [message for message in self.left if message.event.id not in positions]
+        self.keep([message for message in self.left if message.event.id not in positions])
+
+    def keep(self, left: list[Publication]) -> None:
+        """Only these are left."""
+        self.left, self.ids = left, [message.event.id for message in left]
 
     async def give_up(self) -> None:
         """Have the server drop the open batch."""
@@ -43,8 +49,6 @@ def expects_within(batch: Sequence[Publication]) -> NewEvent | None:
 
     The server compares with the stream as it was before the batch, and would accept such an event.
     """
-    if all(message.event.expects is None for message in batch):
-        return None
     seen: set[tuple[str, str, str]] = set()
     for message in batch:
         about = is_about(message.event)

@@ -14,28 +14,41 @@ from ledger.broker.connection import BrokerConnection
 from ledger.event import NewEvent
 from ledger.store.atomic_batch import OpenBatch
 from ledger.store.batch_encoder import BatchEncoder
+from ledger.stream import Change
 from ledger.wire.publication import Publication
 
 
 class Prepared(NamedTuple):
-    """An encoded batch; `sent` where it is with the server already."""
+    """An encoded batch; `sent` where it is with the server already.
+
+    The events have left the processor's caches when the batch is stored: what is asked of all of them is noted before.
+    """
 
     messages: list[Publication]
+    ids: list[str]
+    """Of the events."""
+    expecting: bool
+    """Whether any of them expects a position of its entity."""
     sent: OpenBatch | None
     error: LedgerError | None = None
 
 
 class BatchesAhead:
-    """The batches of one list of events, one after the other. `room` bounds the open batches of a ledger."""
+    """The batches of one list of events, changed, one after the other. `room` bounds the open batches of a ledger."""
 
-    def __init__(self, events: Sequence[NewEvent], connection: BrokerConnection, room: asyncio.Semaphore) -> None:
-        self._encoder = BatchEncoder(events, connection.client.max_payload)
+    def __init__(
+        self, events: Sequence[NewEvent], change: Change, connection: BrokerConnection, room: asyncio.Semaphore
+    ) -> None:
+        self._encoder = BatchEncoder(events, connection.client.max_payload, change)
         self._connection, self._room = connection, room
         self._held = 0
         self._next: Prepared | None = None
 
     async def take(self) -> Prepared | None:
-        """The next batch, None at the end; the one before is done with. Raises PayloadTooLarge, IllegalSubject."""
+        """The next batch, None at the end; the one before is done with.
+
+        Raises PayloadTooLarge, IllegalSubject, and what the change raises.
+        """
         if self._next is None:
             if not self._held:
                 await self._room.acquire()
@@ -67,23 +80,28 @@ class BatchesAhead:
 
     async def _prepared(self, sent: OpenBatch | None) -> Prepared:
         messages: list[Publication] = []
+        ids: list[str] = []
+        expecting = False
         open_batch = sent
         try:
-            while piece := self._encoder.piece():
+            while piece := await self._encoder.piece():
                 messages += piece
-                if sent is not None:
-                    try:
-                        await sent.add(piece)
-                    except BrokerUnavailable:  # it is sent again in its turn, and waits for the broker then
-                        sent = None
-                await asyncio.sleep(0)
+                ids += [message.event.id for message in piece]
+                expecting = expecting or any(message.event.expects is not None for message in piece)
+                if sent is None:
+                    await asyncio.sleep(0)
+                    continue
+                try:
+                    await sent.add(piece)  # in which other tasks get their turn
+                except BrokerUnavailable:  # it is sent again in its turn, and waits for the broker then
+                    sent = None
         except LedgerError as error:  # of this batch: the one under way must not fail
-            return Prepared(messages, sent, error)
+            return Prepared(messages, ids, expecting, sent, error)
         except BaseException:
             if open_batch is not None:
                 await open_batch.abandon()
             raise
-        return Prepared(messages, sent)
+        return Prepared(messages, ids, expecting, sent)
 
     def _release(self, count: int) -> None:
         self._held -= count

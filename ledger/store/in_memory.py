@@ -13,6 +13,7 @@ from kledger.contract.errors import BrokerUnavailable, LogGap
 from ledger.broker.server_config import MAX_PAYLOAD_BYTES
 from ledger.event import Appended, Head, NewEvent, StoredEvent
 from ledger.store.atomic_batch import MAX_MESSAGES
+from ledger.stream import Change, unchanged
 from ledger.wire.publication import MSG_ID, Identity, Publication, conflict, identity, is_about, publications
 from ledger.wire.subjects import history_filter
 
@@ -31,11 +32,14 @@ class MemoryLedger:
         return (await self.append_many([event]))[0]
 
     async def append_many(self, events: Sequence[NewEvent]) -> list[Appended]:
+        return await self.append_changed(events, unchanged)
+
+    async def append_changed(self, events: Sequence[NewEvent], change: Change) -> list[Appended]:
         if self._closed:
             raise BrokerUnavailable("this ledger is closed")
         result: list[Appended] = []
         for start in range(0, len(events), MAX_MESSAGES):
-            messages = publications(events[start : start + MAX_MESSAGES], MAX_PAYLOAD_BYTES)
+            messages = publications(await change(events[start : start + MAX_MESSAGES]), MAX_PAYLOAD_BYTES)
             self._check(messages)
             result.extend(self._store(message) for message in messages)
         waiting, self._waiting = self._waiting, set()

@@ -23,6 +23,7 @@ from ledger.store.duplicates import find_stored, last_position
 from ledger.store.reader import read_stream
 from ledger.store.stale_copies import event_at, nanoseconds
 from ledger.store.writable import Writable
+from ledger.stream import Change, unchanged
 from ledger.wire.publication import (
     DUPLICATE_IN_BATCH,
     WRONG_LAST_SEQUENCE,
@@ -140,10 +141,13 @@ class JetStreamLedger:
         return None if position is None else Appended(position, event_id, duplicate=True)
 
     async def append_many(self, events: Sequence[NewEvent]) -> list[Appended]:
+        return await self.append_changed(events, unchanged)
+
+    async def append_changed(self, events: Sequence[NewEvent], change: Change) -> list[Appended]:
         if not events:
             return []
         acknowledged: dict[str, Appended] = {}
-        ahead = BatchesAhead(events, self._writing, self._batches)
+        ahead = BatchesAhead(events, change, self._writing, self._batches)
         try:
             while batch := await ahead.take():
                 acknowledged |= await self._append_batch(batch, ahead.prepare)
@@ -219,12 +223,13 @@ class JetStreamLedger:
     async def _append_batch(self, prepared: Prepared, meanwhile: Callable[[], Awaitable[None]]) -> dict[str, Appended]:
         """Append one batch, with retries, minus what an earlier try had stored; the acknowledgements by event id."""
         deadline = asyncio.get_running_loop().time() + self._timeout
-        batch = BatchUnderWay(prepared.messages, prepared.sent)
+        batch = BatchUnderWay(prepared.messages, prepared.ids, prepared.sent)
         try:
             while batch.left:
                 left = self._left(deadline)
+                clash = expects_within(batch.left) if prepared.expecting else None
                 try:
-                    await self._try_batch(batch, left, meanwhile)
+                    await self._try_batch(batch, clash, left, meanwhile)
                 except BrokerUnavailable as error:
                     batch.sent = None
                     await self._pause(deadline, error)
@@ -232,9 +237,13 @@ class JetStreamLedger:
             await batch.give_up()
         return batch.acknowledged
 
-    async def _try_batch(self, batch: BatchUnderWay, left: float, meanwhile: Callable[[], Awaitable[None]]) -> None:
-        """Try once to append what is left of a batch. Raises BrokerUnavailable where another try may append it."""
-        clash = expects_within(batch.left)
+    async def _try_batch(
+        self, batch: BatchUnderWay, clash: NewEvent | None, left: float, meanwhile: Callable[[], Awaitable[None]]
+    ) -> None:
+        """Try once to append what is left of a batch, unless it has a `clash` within (`expects_within`).
+
+        Raises BrokerUnavailable where another try may append it.
+        """
         code = 0
         if clash is not None:
             await batch.give_up()
@@ -283,7 +292,7 @@ class JetStreamLedger:
                 ours[message.event.id] = position
             else:
                 left.append(_renamed(message, position))
-        batch.left = left
+        batch.keep(left)
         batch.stored_before(ours)
 
     async def _raise_conflict(self, batch: list[Publication]) -> None:

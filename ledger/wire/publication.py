@@ -15,7 +15,7 @@ from kledger.contract.errors import (
     VersionConflict,
 )
 from ledger.event import JsonObject, NewEvent
-from ledger.wire.envelope import encode_all, subject_of
+from ledger.wire.envelope import encode_all, encode_for, subject_of
 from ledger.wire.subjects import encode_token, history_filter
 
 MSG_ID = "Nats-Msg-Id"
@@ -46,7 +46,8 @@ class Publication(NamedTuple):
 
 def publication(event: NewEvent, max_payload: int) -> Publication:
     """Encode an event for publishing. Raises PayloadTooLarge, IllegalSubject."""
-    return publications([event], max_payload)[0]
+    subject = subject_of(event)
+    return _published(event, subject, encode_for(subject, event), max_payload)
 
 
 def publications(events: Sequence[NewEvent], max_payload: int) -> list[Publication]:
@@ -56,18 +57,20 @@ def publications(events: Sequence[NewEvent], max_payload: int) -> list[Publicati
     """
     subjects = [subject_of(event) for event in events]
     bodies = encode_all(events, subjects)
-    message_ids = [encode_token(event.id) for event in events]
-    messages = [
-        Publication(event, subject, body, {MSG_ID: message_id})
-        for event, subject, body, message_id in zip(events, subjects, bodies, message_ids, strict=True)
+    return [
+        _published(event, subject, body, max_payload)
+        for event, subject, body in zip(events, subjects, bodies, strict=True)
     ]
-    for event, subject, body, headers in messages:
-        if event.expects is not None:
-            headers[EXPECTED] = str(event.expects)
-            headers[EXPECTED_SUBJECT] = subject.rsplit(".", 3)[0] + ".>"  # as history_of, but cheaper
-        if len(body) + len(headers[MSG_ID]) + len(subject) + 512 > max_payload:
-            _check_size(event, body, headers, max_payload)
-    return messages
+
+
+def _published(event: NewEvent, subject: str, body: bytes, max_payload: int) -> Publication:
+    headers = {MSG_ID: encode_token(event.id)}
+    if event.expects is not None:
+        headers[EXPECTED] = str(event.expects)
+        headers[EXPECTED_SUBJECT] = subject.rsplit(".", 3)[0] + ".>"  # as history_of, but cheaper
+    if len(body) + len(headers[MSG_ID]) + len(subject) + 512 > max_payload:
+        _check_size(event, body, headers, max_payload)
+    return Publication(event, subject, body, headers)
 
 
 def _check_size(event: NewEvent, body: bytes, headers: Mapping[str, str], max_payload: int) -> None:

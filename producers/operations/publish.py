@@ -29,6 +29,7 @@ from ledger.privacy.sealed import HINT, USER, says_mark
 from ledger.runtime import tracing
 from ledger.stream import Ledger
 from ledger.wire.envelope import refuse_nul
+from ledger.wire.plain_data import data_of, written
 
 # UUID namespace of ids derived from content; a change here would make every retry a new event.
 NAMESPACE = uuid.UUID("6f0f3f5e-0d2a-5d0c-9a53-3f0f7c6f4a51")
@@ -137,7 +138,7 @@ def may_be_unkeepable(body: bytes) -> bool:
 
 def refuse_unkeepable(fact: Fact) -> bytes:
     """The fact as JSON bytes. Raises InvalidPayload for a NUL character, or a text that looks like a sealed one."""
-    body = fact.__pydantic_serializer__.to_json(fact)
+    body = written(data_of(fact))
     if b"\\u0000" in body:  # a hint only: the text `\u0000` looks the same here
         refuse_nul(fact.model_dump(), f"the data of {fact.name}")
     if HINT in body and says_mark(fact.model_dump(exclude=set(fact.sealed_only))):

@@ -1,24 +1,24 @@
 """Sealing ledger: seals every event that holds a person's text before it is appended.
 
-Wraps another ledger (ledger/stream.py). The persons that a text belongs to follow from the event, and for a verdict on
-an item from the item as the view knows it.
+Wraps another ledger (ledger/stream.py:ChangingLedger). The persons that a text belongs to follow from the event, and
+for a verdict on an item from the item as the view knows it.
 """
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
+from itertools import chain
 
 from ledger.event import Appended, Head, NewEvent, StoredEvent
 from ledger.events.knowledge import KnowledgeSaved
 from ledger.events.recall import RecallServed
 from ledger.privacy.event_seal import EventSeal
 from ledger.privacy.holding_back import HoldingBack
-from ledger.privacy.personal import about_items, has_text, looks_back, stated_persons
 from ledger.privacy.sealed import ERASED
 from ledger.privacy.vault import DataKey, Held, Tombstone, Vault, forgotten
-from ledger.stream import Ledger
+from ledger.privacy.whose_text import NOBODYS, Persons, has_text, holding, joined, stated_persons
+from ledger.stream import ChangingLedger
 
 PersonsOf = Callable[[str, Sequence[str]], Awaitable[Mapping[str, Sequence[str]]]]
 """Maps a tenant and item ids to the persons that each item belongs to."""
@@ -26,12 +26,11 @@ PersonsOf = Callable[[str, Sequence[str]], Awaitable[Mapping[str, Sequence[str]]
 BelongedBefore = Callable[[Sequence[NewEvent]], Awaitable[Sequence[Sequence[str]]]]
 """The persons that the text of each of these events belongs to by what was there before, which none of them says."""
 
-Persons = tuple[str, ...]
-NOBODYS: Persons = ()
-NO_ITEMS: tuple[str, ...] = ()
 
-_AT_ONCE = 1_000  # events that get their seal in one turn of the event loop; it is used while they are encoded
 _MOST_SEALS = 10_000
+
+OfItems = dict[tuple[str, str], Persons]
+"""The persons of items, by tenant and id."""
 
 
 class SealingLedger:
@@ -42,7 +41,7 @@ class SealingLedger:
 
     def __init__(
         self,
-        ledger: Ledger,
+        ledger: ChangingLedger,
         vault: Vault,
         persons_of: PersonsOf,
         holding: HoldingBack | None = None,
@@ -56,28 +55,41 @@ class SealingLedger:
 
     async def append(self, event: NewEvent) -> Appended:
         """See `Ledger.append`. Raises SubjectForgotten for text of a forgotten person."""
-        belongs = await self._persons([event])
-        persons = belongs[0]
+        (persons,) = await self._persons([event], {})
         if not persons:
             return await self._ledger.append(event)
         await self.holding.begin(persons)
         try:
-            (sealed,) = await self._sealed([event], belongs)
-            return await self._ledger.append(sealed)
+            return await self._ledger.append(await self._sealed(event, persons))
         finally:
             self.holding.end(persons)
 
     async def append_many(self, events: Sequence[NewEvent]) -> list[Appended]:
-        """See `Ledger.append_many`. Raises SubjectForgotten; then nothing is appended."""
-        belongs = await self._persons(events)
-        persons = {person for each in belongs for person in each}
-        if not persons:
-            return await self._ledger.append_many(events)
-        await self.holding.begin(persons)
+        """See `Ledger.append_many`. Raises SubjectForgotten as well; then nothing of that batch is appended.
+
+        An event is looked at and gets its seal right before it is encoded: in two passes over many, each has to fetch
+        them from memory.
+        """
+        begun: set[str] = set()
+        saved: OfItems = {}
+
+        async def sealed(piece: Sequence[NewEvent]) -> Sequence[NewEvent]:
+            belongs = await self._persons(piece, saved)
+            if new := set(chain.from_iterable(belongs)) - begun:
+                await self.holding.begin(new)
+                begun.update(new)
+            seals, result = self._seals, list[NewEvent]()
+            for event, persons in zip(piece, belongs, strict=True):
+                if persons:
+                    seal = seals.get(persons)
+                    event = event.sealed_by(seal) if seal is not None else await self._sealed(event, persons)
+                result.append(event)
+            return result
+
         try:
-            return await self._ledger.append_many(await self._sealed(events, belongs))
+            return await self._ledger.append_changed(events, sealed)
         finally:
-            self.holding.end(persons)
+            self.holding.end(begun)
 
     def read(
         self, start: int = 1, *, follow: bool = False, batch: int = 1_000
@@ -102,61 +114,54 @@ class SealingLedger:
         self._keys.pop(name, None)
         self._seals.clear()
 
-    async def _sealed(self, events: Sequence[NewEvent], belongs: Sequence[Persons]) -> Sequence[NewEvent]:
-        seals = self._seals
-        result = []
-        for number, (event, persons) in enumerate(zip(events, belongs, strict=True), 1):
-            if number % _AT_ONCE == 0:
-                await asyncio.sleep(0)
-            if not persons:
-                result.append(event)
-                continue
-            seal = seals.get(persons) or await self._seal_of(persons)
-            if isinstance(seal, EventSeal):
-                result.append(event.sealed_by(seal))
-            elif isinstance(event.fact, RecallServed):  # the search was answered; its text is not stored
-                result.append(replace(event, fact=event.fact.model_copy(update={"query": ERASED})))
-            else:
-                raise forgotten(seal)
-        return result
+    async def _sealed(self, event: NewEvent, persons: Persons) -> NewEvent:
+        seal = self._seals.get(persons) or await self._seal_of(persons)
+        if isinstance(seal, EventSeal):
+            return event.sealed_by(seal)
+        if isinstance(event.fact, RecallServed):  # the search was answered; its text is not stored
+            return replace(event, fact=event.fact.model_copy(update={"query": ERASED}))
+        raise forgotten(seal)
 
-    async def _persons(self, events: Sequence[NewEvent]) -> list[Persons]:
-        """The persons that each event's text belongs to; none where it has no text."""
-        from_event: list[Persons] = []
-        about: list[tuple[str, ...]] = []
-        items_by_org: dict[str, set[str]] = {}
-        saved: dict[tuple[str, str], Persons] = {}
+    async def _persons(self, events: Sequence[NewEvent], saved: OfItems) -> list[Persons]:
+        """The persons that each event's text belongs to; none where it has no text.
+
+        `saved` has the persons of the items that events before these saved, and gets those of these.
+        """
+        belongs: list[Persons] = []
+        about: dict[int, tuple[str, ...]] = {}
         looking: dict[int, NewEvent] = {}
         for number, event in enumerate(events):
-            own, items = tuple(stated_persons(event)), about_items(event)
-            looks = looks_back(type(event.fact))
-            if not (own or items or looks) or not has_text(event.fact):
-                about.append(NO_ITEMS)
-                from_event.append(NOBODYS)
-                continue
-            if looks:
-                looking[number] = event
-            from_event.append(own)
-            about.append(items)
-            if items:
-                items_by_org.setdefault(event.org, set()).update(items)
-            elif type(event.fact) is KnowledgeSaved:  # the view does not have it yet, and its first cases follow
-                saved[event.org, event.entity_id] = own
+            fact, persons = event.fact, stated_persons(event)
+            held = holding(type(fact))
+            if not (persons or held.items or held.looks_back) or not has_text(fact):
+                persons = NOBODYS
+            else:
+                if held.items is not None:
+                    about[number] = held.items(event)
+                if held.looks_back:
+                    looking[number] = event
+                if type(fact) is KnowledgeSaved:  # the view does not have it yet, and its first cases follow
+                    saved[event.org, event.entity_id] = persons
+            belongs.append(persons)
         if looking and self._before is not None:
             for number, theirs in zip(looking, await self._before(list(looking.values())), strict=True):
-                from_event[number] = tuple(sorted({*from_event[number], *theirs}))
-        if not items_by_org:
-            return from_event
-        known = {org: await self._persons_of(org, sorted(ids)) for org, ids in items_by_org.items()}
-        if not saved and not any(persons for items in known.values() for persons in items.values()):
-            return from_event
-        for number, items in enumerate(about):
-            org, own = events[number].org, from_event[number]
-            for item in items:
-                of_item = (*known[org].get(item, ()), *saved.get((org, item), ()))
-                if of_item and of_item != own:
-                    own = from_event[number] = tuple(sorted({*own, *of_item}))
-        return from_event
+                belongs[number] = joined(belongs[number], theirs)
+        if about:
+            known = await self._of_items(events, about)
+            for number, items in about.items():
+                for item in [(events[number].org, each) for each in items]:
+                    belongs[number] = joined(joined(belongs[number], known.get(item, ())), saved.get(item, ()))
+        return belongs
+
+    async def _of_items(self, events: Sequence[NewEvent], about: Mapping[int, tuple[str, ...]]) -> OfItems:
+        """The persons, as the view knows them, of the items that events are about."""
+        asked: dict[str, set[str]] = {}
+        for number, items in about.items():
+            asked.setdefault(events[number].org, set()).update(items)
+        known: OfItems = {}
+        for org, ids in asked.items():
+            known |= {(org, item): tuple(theirs) for item, theirs in (await self._persons_of(org, sorted(ids))).items()}
+        return known
 
     async def _seal_of(self, persons: Persons) -> EventSeal | Tombstone:
         """The seal with the keys of all of them; the tombstone of the first one who was forgotten."""

@@ -13,8 +13,8 @@ from ledger.archive.segments import Segment, segment_of, set_aside
 from ledger.event import StoredEvent
 from ledger.events.knowledge import KnowledgeSaved
 from ledger.privacy.keyring import Keyring
-from ledger.privacy.personal import has_text
 from ledger.privacy.vault import DataKey, Held, Tombstone, new_secret
+from ledger.privacy.whose_text import has_text
 from ledger.vocabulary.examples import EXAMPLES
 from projections.archive.columns import decoded_ahead
 from projections.archive.reading import Archive

@@ -11,8 +11,8 @@ import pytest
 
 from ledger.event import NewEvent, StoredEvent
 from ledger.privacy.keyring import Keyring
-from ledger.privacy.personal import has_text
 from ledger.privacy.vault import DataKey, MemoryVault
+from ledger.privacy.whose_text import has_text
 from ledger.vocabulary.examples import EXAMPLES
 from ledger.wire.seal_mac import ATTRIBUTE
 from ledger.wire.subjects import encode_token

@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 
 import orjson
@@ -13,11 +14,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from kledger.contract.errors import IllegalSubject, LogGap, PayloadTooLarge, VersionConflict
+from kledger.contract.errors import IllegalSubject, LogGap, PayloadTooLarge, SubjectForgotten, VersionConflict
 from ledger.event import NewEvent, StoredEvent
 from ledger.events.knowledge import KnowledgeRated, KnowledgeSaved
 from ledger.store.in_memory import MemoryLedger
-from ledger.stream import Ledger
+from ledger.stream import ChangingLedger, Ledger
 from ledger.wire.envelope import decode_envelope, decode_fact
 from ledger.wire.subjects import parse_subject
 from tests.examples import tries
@@ -187,6 +188,36 @@ async def test_a_conflict_keeps_the_batches_before_it_and_a_corrected_retry_the_
     appended = await ledger.append_many(events)
     assert [a.position for a in appended] == list(range(2, 1_502))
     assert [a.duplicate for a in appended] == [True] * 1_000 + [False] * 500
+
+
+async def test_what_a_change_makes_of_events_is_what_is_kept(ledger: ChangingLedger, new_saved: Make) -> None:
+    async def changed(events: Sequence[NewEvent]) -> list[NewEvent]:
+        return [replace(event, actor="user:changed") for event in events]
+
+    events = [new_saved(f"item-{n}") for n in range(1_200)]
+    appended = await ledger.append_changed(events, changed)
+    assert [(a.position, a.event_id) for a in appended] == [(n, event.id) for n, event in enumerate(events, 1)]
+    kept = await everything(ledger)
+    assert ids(kept) == [event.id for event in events]
+    assert {parse_subject(event.subject).actor for event in kept} == {"user:changed"}
+
+
+@pytest.mark.parametrize(("fails_at", "stays"), [(900, 0), (1_100, 1_000)])
+async def test_a_change_that_fails_keeps_the_batches_before_it(
+    ledger: ChangingLedger, new_saved: Make, fails_at: int, stays: int
+) -> None:
+    events = [new_saved(f"item-{n}") for n in range(1_200)]
+
+    async def failing(some: Sequence[NewEvent]) -> Sequence[NewEvent]:
+        if events[fails_at] in some:
+            raise SubjectForgotten("forgotten", subject="user:ada", receipt="r")
+        return some
+
+    with pytest.raises(SubjectForgotten):
+        await ledger.append_changed(events, failing)
+    assert (await ledger.head()).position == stays
+    appended = await ledger.append_many(events)
+    assert [a.duplicate for a in appended] == [n < stays for n in range(1_200)]
 
 
 async def test_an_event_cannot_expect_a_position_that_another_of_its_batch_takes(

@@ -18,7 +18,7 @@ from kledger.contract.errors import Erased, NodeUnreachable
 from ledger.event import JsonObject, NewEvent
 from ledger.events.summary import AbstractCompleted, AbstractRequested
 from ledger.events.usage import EXAMPLE_USAGE
-from ledger.privacy.personal import stated_persons
+from ledger.privacy.whose_text import stated_persons
 from ledger.store.jetstream import JetStreamLedger
 from tests.files import contents
 from tests.journeys.running_node import ROOT, RunningNode, caught_up, result_of, running, until
@@ -230,7 +230,7 @@ def test_what_a_model_said_is_sealed_for_the_persons_that_the_document_is_of() -
     said = AbstractCompleted(
         summary="Words.", summaries=[], digests="-", scopes=["user:eve", "team:web"], owner="agent:scribe"
     )
-    assert stated_persons(NewEvent(said, "abstract-1", "agent:scribe")) == ["user:eve"]
+    assert stated_persons(NewEvent(said, "abstract-1", "agent:scribe")) == ("user:eve",)
 
 
 def test_what_its_owner_corrected_retired_or_narrowed_is_not_given_to_a_model(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 
 import pytest
 
@@ -11,6 +12,7 @@ from ledger.event import Appended, NewEvent
 from ledger.events.goal import GoalFocused
 from ledger.privacy import holding_back
 from ledger.privacy.vault import MemoryVault
+from ledger.stream import Change
 from producers.operations.sealing import SealingLedger
 from projections.live.persons import PersonsOfItems
 from tests.doors.live_desk import live_desk
@@ -60,6 +62,40 @@ async def test_what_is_under_way_is_stored_before_a_person_is_held() -> None:
         slow.may.set()
         await holding
         await append
+
+
+class InPieces:
+    """A ledger that takes two pieces of a list, and waits between them until it may go on."""
+
+    def __init__(self) -> None:
+        self.begun, self.may = asyncio.Event(), asyncio.Event()
+
+    async def append_changed(self, events: Sequence[NewEvent], change: Change) -> list[Appended]:
+        await change(events[:1])
+        self.begun.set()
+        await self.may.wait()
+        await change(events[1:])
+        return [Appended(number, event.id) for number, event in enumerate(events, 1)]
+
+
+async def test_a_list_goes_on_with_a_person_whom_a_forgetting_waits_for() -> None:
+    async with live_desk() as desk:
+        pieces = InPieces()
+        ledger = SealingLedger(pieces, MemoryVault(), PersonsOfItems(desk.view).of)  # type: ignore[arg-type]  # it appends lists alone
+        append = asyncio.create_task(ledger.append_many([said("user:mei"), said("user:mei"), said("user:jonas")]))
+        await pieces.begun.wait()
+
+        async def held() -> None:
+            async with ledger.holding.held_back("user:mei"):
+                assert append.done()
+
+        holding = asyncio.create_task(held())
+        await asyncio.sleep(0)  # it waits from here on
+        pieces.may.set()
+        assert len(await append) == 3
+        await holding
+        async with ledger.holding.held_back("user:mei"), ledger.holding.held_back("user:jonas"):
+            pass  # nothing of the list is under way any more
 
 
 async def test_an_append_that_waits_for_too_long_is_refused_and_stores_nothing(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import closing
 from typing import Any
 
@@ -35,6 +35,7 @@ from ledger.events.summary import AbstractCompleted, AbstractRequested
 from ledger.events.usage import Usage
 from ledger.privacy.keyring import Keyring
 from ledger.privacy.vault import MemoryVault
+from ledger.store.atomic_batch import MAX_MESSAGES
 from producers.operations.knowledge import saving
 from producers.operations.publish import Tally, publish
 from producers.operations.sealing import SealingLedger
@@ -114,6 +115,23 @@ async def test_what_an_agent_knows_of_persons_is_sealed_for_each_of_them(sealing
     fact = KnowledgeSaved(**ITEM, scopes=["user:bob", "user:ada", "public"], owner="agent:a")
     assert SECRET not in await sealing.append(fact, "agent:a")
     assert set(sealing.vault.held(["user:ada", "user:bob"])) == {"user:ada", "user:bob"}
+
+
+async def test_a_case_is_sealed_for_whom_an_item_of_the_same_list_belongs_to(sealing: Sealing) -> None:
+    """However many events are between: a list is sealed in pieces, and the view does not have the item yet."""
+
+    async def unknown(_org: str, _items: Sequence[str]) -> dict[str, list[str]]:
+        return {}
+
+    ledger = SealingLedger(sealing.desk.ledger, sealing.vault, unknown)
+    theirs = KnowledgeSaved(**ITEM, scopes=["public"], owner="agent:a")
+    others = [NewEvent(theirs, f"other-{n}", "agent:a") for n in range(MAX_MESSAGES)]
+    save = NewEvent(KnowledgeSaved(**ITEM, scopes=["public"], owner="user:ada"), "k1", "user:ada")
+    rated = NewEvent(KnowledgeRated(verdict="harmful", case=Case(task=SECRET, outcome=SECRET)), "k1", "agent:a")
+    kept = await ledger.append_many([save, *others, rated])
+    async for events in sealing.desk.ledger.read(kept[-1].position):
+        assert b"sealed:v1:user:ada:" in events[0].body
+        assert SECRET.encode() not in events[0].body
 
 
 async def test_a_case_about_somebodys_item_is_sealed_for_both(sealing: Sealing) -> None:

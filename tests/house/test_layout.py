@@ -28,8 +28,6 @@ LEFT_OPEN = re.compile(r"\bTODO\b|\bFIXME\b|NotImplementedError")
 EXCEPTION = re.compile(r"# (?:type: ignore(?:\[[\w, -]+\])?|noqa(?:: [A-Z]+[0-9]+)?)(?P<reason>.*)$")
 ABOVE = 3
 """Lines above an exception in which a comment may give its reason."""
-# Its bytes are a part of the archive's version (projections/archive/decoder_version.py): a comment makes each one anew.
-WITHOUT_A_REASON = {"ledger/privacy/personal.py"}
 # Parts of a declared package that has a name of its own; pydantic asks for the TypedDict of typing_extensions.
 PART_OF = {
     "anyio": "mcp",
@@ -88,7 +86,7 @@ def test_every_exception_from_a_rule_of_the_linters_has_its_reason() -> None:
             told = exception is None or exception["reason"].strip("# -")
             if not told and not any(each.lstrip().startswith("#") for each in above):
                 bare.append(f"{shown(path)}: {line.strip()}")
-    assert {one for one in bare if one.partition(":")[0] not in WITHOUT_A_REASON} == set()
+    assert bare == []
 
 
 @pytest.mark.parametrize("pattern", [OF_ONE_MACHINE, OF_A_REGISTRY, LEFT_OPEN], ids=["machine", "registry", "open"])

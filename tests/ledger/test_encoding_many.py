@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import hashlib
 import hmac
@@ -31,13 +32,13 @@ def saved(number: int, content: str = "c") -> NewEvent:
     return NewEvent(fact, f"item-{number}", "user:ada", id=f"event-{number}")
 
 
-def batches(events: list[NewEvent]) -> list[list[Publication]]:
+async def batches(events: list[NewEvent]) -> list[list[Publication]]:
     """The messages of each batch."""
     encoder = BatchEncoder(events, MOST)
     found: list[list[Publication]] = []
     while True:
         batch: list[Publication] = []
-        while piece := encoder.piece():
+        while piece := await encoder.piece():
             batch += piece
         if not batch:
             return found
@@ -67,7 +68,7 @@ def test_batches_have_each_event_once_in_order_within_both_limits(sizes: list[in
         patch.setattr(batch_encoder, "MAX_MESSAGES", count)
         patch.setattr(batch_encoder, "MAX_BYTES", most)
         patch.setattr(batch_encoder, "_AT_ONCE", at_once)
-        found = batches([each for event in events for each in (event, event)])
+        found = asyncio.run(batches([each for event in events for each in (event, event)]))
     assert [message for batch in found for message in batch] == alone
     for batch, after in zip(found, [*found[1:], None][: len(found)], strict=True):
         size = sum(len(message.body) for message in batch)

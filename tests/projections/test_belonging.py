@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 from ledger.events import FACTS
-from ledger.privacy.personal import looks_back
+from ledger.privacy.whose_text import holding
 from ledger.vocabulary.examples import EXAMPLES
 from projections.live.belonging import persons_before
 from tests.projections.empty_views import empty_view
 
-KINDS = [name for name, fact in FACTS.items() if looks_back(fact)]
+KINDS = [name for name, fact in FACTS.items() if holding(fact).looks_back]
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -23,9 +23,9 @@ from ledger.events.knowledge import (
 )
 from ledger.events.resource import ResourceRetired, ResourceSaved
 from ledger.privacy.keyring import Keyring
-from ledger.privacy.personal import has_text
 from ledger.privacy.sealed import ERASED
 from ledger.privacy.vault import DataKey, MemoryVault
+from ledger.privacy.whose_text import has_text
 from projections.engine import batch
 from projections.engine.batch import fold_batch
 from projections.engine.digest import digests, state_digest

@@ -11,8 +11,8 @@ import pytest
 from ledger.event import Lineage, StoredEvent
 from ledger.privacy import sealed_as_written
 from ledger.privacy.keyring import Keyring
-from ledger.privacy.personal import has_text
 from ledger.privacy.vault import DataKey, Held, MemoryVault, new_secret
+from ledger.privacy.whose_text import has_text
 from ledger.vocabulary.examples import EXAMPLES
 from projections.engine.unsealing import Opened, open_events
 from tests.projections.histories import stored

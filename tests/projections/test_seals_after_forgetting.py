@@ -20,9 +20,9 @@ from kledger.contract.errors import LedgerError, SubjectForgotten
 from kledger.contract.seal_mark import MARK
 from ledger.event import StoredEvent
 from ledger.privacy.keyring import Keyring
-from ledger.privacy.personal import has_text
 from ledger.privacy.sealed import ERASED, OBJECT, USER, seal
 from ledger.privacy.vault import DataKey, Held, MemoryVault, Tombstone, new_secret
+from ledger.privacy.whose_text import has_text
 from ledger.vocabulary.examples import EXAMPLES
 from ledger.wire.seal_mac import ATTRIBUTE, Unsworn
 from ledger.wire.subjects import stated_by_in
