@@ -24,6 +24,11 @@ class HoldingBack:
         self._in_flight: dict[str, int] = {}  # how many writers of each person, where there are any
         self._change = asyncio.Event()
 
+    @property
+    def holds_anybody(self) -> bool:
+        """Whether what is written for somebody waits now."""
+        return bool(self._held_back)
+
     @asynccontextmanager
     async def held_back(self, person: str, within: float = HELD_SECONDS) -> AsyncGenerator[None, None]:
         """Hold back what is written for this person, once what is under way has ended; others' goes on.

@@ -86,6 +86,10 @@ class SealingLedger:
                 result.append(event)
             return result
 
+        if self.holding.holds_anybody:  # it waits before anything is sent, as few lists may be under way
+            everybody = set(chain.from_iterable(await self._persons(events, {})))
+            await self.holding.begin(everybody)
+            begun.update(everybody)
         try:
             return await self._ledger.append_changed(events, sealed)
         finally:

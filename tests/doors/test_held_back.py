@@ -98,6 +98,24 @@ async def test_a_list_goes_on_with_a_person_whom_a_forgetting_waits_for() -> Non
             pass  # nothing of the list is under way any more
 
 
+async def test_a_list_for_a_held_person_waits_before_the_log_has_anything_of_it() -> None:
+    """A broker takes few lists at a time: those that wait would keep those of others from it."""
+    async with live_desk() as desk:
+        pieces = InPieces()
+        pieces.may.set()
+        ledger = SealingLedger(pieces, MemoryVault(), PersonsOfItems(desk.view).of)  # type: ignore[arg-type]  # it appends lists alone
+        async with ledger.holding.held_back("user:jonas"):
+            waiting = asyncio.create_task(ledger.append_many([said("user:mei"), said("user:jonas")]))
+            other = await ledger.append_many([said("user:mei"), said("user:mei")])
+            assert len(other) == 2
+            pieces.begun.clear()
+            await asyncio.sleep(0)
+            assert not pieces.begun.is_set()
+            assert not waiting.done()
+        await waiting
+        assert pieces.begun.is_set()
+
+
 async def test_an_append_that_waits_for_too_long_is_refused_and_stores_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(holding_back, "HELD_SECONDS", 0.01)
     async with live_desk() as desk:
