@@ -50,10 +50,7 @@ class BatchesAhead:
         Raises PayloadTooLarge, IllegalSubject, and what the change raises.
         """
         if self._next is None:
-            if not self._held:
-                await self._room.acquire()
-                self._held += 1
-            self._next = await self._prepared(OpenBatch(self._connection))
+            self._next = await self._prepared(in_turn=True)
         elif self._held > 1:
             self._release(1)
         if self._next.error is not None:
@@ -63,14 +60,8 @@ class BatchesAhead:
 
     async def prepare(self) -> None:
         """Have the next batch ready, and sent where the server may have one more open. Raises nothing of it."""
-        if self._next is not None:
-            return
-        if self._room.locked():
-            self._next = await self._prepared(None)
-        else:
-            await self._room.acquire()  # at once
-            self._held += 1
-            self._next = await self._prepared(OpenBatch(self._connection))
+        if self._next is None:
+            self._next = await self._prepared(in_turn=False)
 
     async def close(self) -> None:
         """Give up what is prepared and not taken."""
@@ -78,13 +69,19 @@ class BatchesAhead:
         if self._next is not None and self._next.sent is not None:
             await self._next.sent.abandon()
 
-    async def _prepared(self, sent: OpenBatch | None) -> Prepared:
+    async def _prepared(self, *, in_turn: bool) -> Prepared:
+        """The next batch; `in_turn` it waits for room.
+
+        It takes room once its first piece is there: a change may wait for long, and keeps no other list from the log.
+        """
         messages: list[Publication] = []
         ids: list[str] = []
         expecting = False
-        open_batch = sent
+        sent = open_batch = None
         try:
             while piece := await self._encoder.piece():
+                if not messages:
+                    sent = open_batch = await self._opened(in_turn)
                 messages += piece
                 ids += [message.event.id for message in piece]
                 expecting = expecting or any(message.event.expects is not None for message in piece)
@@ -102,6 +99,15 @@ class BatchesAhead:
                 await open_batch.abandon()
             raise
         return Prepared(messages, ids, expecting, sent)
+
+    async def _opened(self, in_turn: bool) -> OpenBatch | None:
+        """A batch to send to; None where the server may have no more of them open, and it is not its turn."""
+        if not in_turn and self._room.locked():
+            return None
+        if not (in_turn and self._held):
+            await self._room.acquire()
+            self._held += 1
+        return OpenBatch(self._connection)
 
     def _release(self, count: int) -> None:
         self._held -= count

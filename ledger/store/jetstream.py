@@ -39,7 +39,7 @@ from ledger.wire.subjects import history_filter
 log = structlog.get_logger(__name__)
 
 APPEND_TIMEOUT = 10.0  # a cluster that lost its leader takes 4-6 s to elect another
-_OPEN_BATCHES = 8  # a server with default settings allows 50 for each stream, from all writers together
+OPEN_BATCHES = 8  # a server with default settings allows 50 for each stream, from all writers together
 _PAUSE = 0.02
 
 
@@ -70,7 +70,7 @@ class JetStreamLedger:
     ) -> None:
         self._writing, self._reading = writing, reading
         self._stream, self._timeout = stream, append_timeout
-        self._batches = asyncio.Semaphore(_OPEN_BATCHES)
+        self._batches = asyncio.Semaphore(OPEN_BATCHES)
         self._writable = Writable(writing)
         self.hindered: Callable[[], str | None] = lambda: None
         """Returns why the broker cannot store events now, if that is known: an append then fails at once."""

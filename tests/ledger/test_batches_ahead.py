@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import orjson
@@ -14,7 +14,7 @@ from kledger.contract.errors import LedgerError, PayloadTooLarge, VersionConflic
 from ledger.broker.connection import BrokerConnection
 from ledger.event import NewEvent
 from ledger.store.atomic_batch import MAX_BYTES, MAX_MESSAGES
-from ledger.store.jetstream import JetStreamLedger
+from ledger.store.jetstream import OPEN_BATCHES, JetStreamLedger
 from tests.patience import PATIENCE
 
 Make = Callable[..., NewEvent]
@@ -85,3 +85,27 @@ async def test_a_batch_ends_before_it_has_more_bytes_than_the_broker_takes(
     answers = await jetstream_ledger.append_many(events)
     assert [answer.position for answer in answers] == list(range(1, len(events) + 1))
     assert await stored_ids(jetstream_ledger) == [event.id for event in events]
+
+
+async def test_lists_whose_events_are_still_to_be_changed_keep_no_other_list_from_the_log(
+    jetstream_ledger: JetStreamLedger, new_saved: Make
+) -> None:
+    """As while a person is forgotten: what is said of them waits before it is sealed, and what others say goes on."""
+    waiting, may = asyncio.Semaphore(0), asyncio.Event()
+
+    async def held_back(events: Sequence[NewEvent]) -> Sequence[NewEvent]:
+        if events:
+            waiting.release()
+            await may.wait()
+        return events
+
+    lists = [many(new_saved, f"list-{n}", 2) for n in range(2 * OPEN_BATCHES)]
+    appends = [asyncio.create_task(jetstream_ledger.append_changed(events, held_back)) for events in lists]
+    async with asyncio.timeout(PATIENCE):
+        for _ in range(OPEN_BATCHES):
+            await waiting.acquire()
+        other = await jetstream_ledger.append_many(many(new_saved, "other", 2))
+        assert [answer.position for answer in other] == [1, 2]
+        may.set()
+        await asyncio.gather(*appends)
+    assert (await jetstream_ledger.head()).position == 2 + 2 * len(lists)
