@@ -19,6 +19,7 @@ from ledger.privacy.vault import KEY_BYTES, new_secret
 from ledger.runtime.private import MASTER_KEY
 
 VARIABLE, FILE_VARIABLE = MASTER_KEY, "KLEDGER_MASTER_KEY_FILE"
+NAME = "master.key"
 
 
 def kept_master_key(data: Path, environment: Mapping[str, str] = os.environ) -> bytes | None:
@@ -59,7 +60,7 @@ def lost(data: Path) -> WrongMasterKey:
 
 
 def _file(data: Path) -> Path:
-    return data / "keys" / "master.key"
+    return data / "keys" / NAME
 
 
 def _read(text: str, place: str) -> bytes:

@@ -72,12 +72,17 @@ def public_key(option: str | None) -> VerifyingKey | None:
     if option is None:
         return None
     from ledger.integrity.signing_keys import VerifyingKey
+    from producers.cli.secret_keys import quoted, refusal_of_secret
 
-    file = Path(option)
     try:
-        return VerifyingKey.from_text(file.read_text("ascii") if file.is_file() else option)
+        file = Path(option) if Path(option).is_file() else None
+        text = option if file is None else file.read_text("ascii")
+        if (secret := refusal_of_secret(text, file)) is None:
+            return VerifyingKey.from_text(text)
     except (OSError, ValueError, InvalidPayload) as error:
         raise InvalidPayload(
-            f"{option!r} is neither a file with a public key nor a key in base64: kledger key show tells the node's",
+            f"{quoted(option)} is neither a file with a public key nor a key in base64: kledger key show tells the "
+            "node's",
             errors=[],
         ) from error
+    raise InvalidPayload(secret, errors=[{"field": "key", "reason": "is a secret key"}])

@@ -80,8 +80,9 @@ def _check(where: str, key: str | None) -> Answer:
     from ledger.backup.checking import check_backup
     from ledger.backup.opening import opened
 
+    trusted = public_key(key)
     with bar("check", None) as shown, opened(where) as place:
-        checked = check_backup(place, moving(shown), key=public_key(key))
+        checked = check_backup(place, moving(shown), key=trusted)
     verdict = words("damaged", "bold red") if checked.problems else words("whole", "green")
     told = facts(
         ("backup", verdict),
