@@ -100,13 +100,38 @@ def run_child(work: Work, run: Callable[[Coroutine[Any, Any, None]], None] = asy
 
 
 async def carry_out(work: Work, reports: BinaryIO) -> None:
-    """Read the order from stdin, do the work, write progress and the result."""
-    order: JsonObject = orjson.loads(sys.stdin.readline())
+    """Read the order from stdin, do the work, write progress and the result; end quietly where the parent is gone."""
+    order, report = sys.stdin.readline(), _Report(reports)
+    if not order.endswith("\n"):  # the parent was killed before all of it was here
+        return
+    try:
+        await _carried_out(work, orjson.loads(order), report.write)
+    except Exception:
+        if not report.unread:
+            raise
+        with contextlib.suppress(BrokenPipeError):
+            reports.close()  # what it holds would be written once more as the process ends
 
-    def write(report: JsonObject) -> None:
-        reports.write(orjson.dumps(report) + b"\n")
-        reports.flush()
 
+class _Report:
+    """What is told to the parent, line by line."""
+
+    def __init__(self, lines: BinaryIO) -> None:
+        self._lines = lines
+        self.unread = False
+        """Whether the parent is gone."""
+
+    def write(self, report: JsonObject) -> None:
+        """Raises BrokenPipeError where the parent is gone: the work ends, and removes its drafts."""
+        try:
+            self._lines.write(orjson.dumps(report) + b"\n")
+            self._lines.flush()
+        except BrokenPipeError:
+            self.unread = True
+            raise
+
+
+async def _carried_out(work: Work, order: JsonObject, write: Callable[[JsonObject], None]) -> None:
     try:
         result = await work(order, lambda done, total, rate: write({"done": done, "total": total, "rate": rate}))
     except LedgerError as error:
