@@ -203,7 +203,7 @@ def remove_left_over(where: Where, manifest: Manifest) -> None:
     kept = {f"{COLUMNS}/{segment}" for segment in manifest.columns or ()}
     for name in there:
         folder, _, file = name.rpartition("/")
-        if _OF_COLUMNS.fullmatch(folder) and folder not in kept and file:
+        if name == f"{COLUMNS}/" or (_OF_COLUMNS.fullmatch(folder) and folder not in kept):
             place.remove(name)
         made = _FILE.fullmatch(file) if folder == EVENTS and name not in listed else None
         if made is not None and int(made["last"]) <= manifest.position:

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Protocol
 
 from kledger.contract.errors import BackupMismatch, InvalidPayload
+from ledger.archive.segments import COLUMNS
 from ledger.broker.server_config import write_private
 from ledger.runtime.same_file import same_file
 from ledger.runtime.synced import sync
@@ -50,7 +51,7 @@ class Place(Protocol):
         """Have a draft appear under its name, durably."""
 
     def remove(self, name: str) -> None:
-        """Remove a file, if it is there."""
+        """Remove a file, if it is there; or what `sizes` tells of an empty folder."""
 
     def local(self, name: str) -> contextlib.AbstractContextManager[Path]:
         """The content of a file as a path of this machine, to read. Raises FileNotFoundError where it is missing."""
@@ -113,11 +114,16 @@ class Directory:
         sync(target.parent)
 
     def remove(self, name: str) -> None:
-        with contextlib.suppress(FileNotFoundError):
-            (self.path / name).unlink()
-        if name.count("/") > 1:  # of a folder for one segment's columns
-            with contextlib.suppress(OSError):
-                (self.path / name).parent.rmdir()
+        """The folders of columns go with the last file in them; the name of an empty one has a slash at its end."""
+        at = Path(name)
+        if not name.endswith("/"):
+            with contextlib.suppress(FileNotFoundError):
+                (self.path / at).unlink()
+            at = at.parent
+        while at.parts[:1] == (COLUMNS,):
+            with contextlib.suppress(OSError):  # something is in it, or it is a link
+                (self.path / at).rmdir()
+            at = at.parent
 
     @contextmanager
     def local(self, name: str) -> Iterator[Path]:

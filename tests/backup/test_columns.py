@@ -307,6 +307,34 @@ async def test_other_files_beside_the_columns_are_left_alone(backup: Path, node:
     assert not (backup / "columns" / NAMES[0]).exists()
 
 
+async def test_columns_that_are_kept_no_more_leave_no_folder(backup: Path, node: Path) -> None:
+    await kept(node, backup, False)
+    assert not (backup / "columns").exists()
+
+
+@pytest.mark.parametrize("folder", ["columns", f"columns/{NAMES[0]}"])
+@pytest.mark.parametrize("columns", [None, False])
+async def test_an_empty_folder_of_columns_that_an_earlier_run_left_is_removed(
+    folder: str, columns: bool | None, node: Path, tmp_path: Path
+) -> None:
+    directory = tmp_path / "b"
+    await kept(node, directory, None)
+    (directory / folder).mkdir(parents=True)
+    await kept(node, directory, columns)
+    assert not (directory / "columns").exists()
+    assert check_backup(directory).problems == []
+
+
+async def test_a_link_in_the_place_of_a_folder_of_columns_is_left_alone(node: Path, tmp_path: Path) -> None:
+    directory, elsewhere = tmp_path / "b", tmp_path / "elsewhere"
+    await kept(node, directory, None)
+    elsewhere.mkdir()
+    (directory / "columns").symlink_to(elsewhere)
+    await kept(node, directory, None)
+    assert (directory / "columns").is_symlink()
+    assert elsewhere.is_dir()
+
+
 async def test_in_an_object_store_they_are_fetched_by_whoever_trusts_a_key(
     node: Path, tmp_path: Path, right: dict[str, RelationDigest], monkeypatch: pytest.MonkeyPatch
 ) -> None:
