@@ -7,6 +7,7 @@ backup's manifest says which columns it has: the SHA-256 of each one's own manif
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator, Mapping
 from hashlib import sha256
 
@@ -25,8 +26,6 @@ from ledger.backup.place import Place
 from ledger.event import JsonObject
 
 log = structlog.get_logger(__name__)
-
-_INSTEAD = "a restore decodes these events instead"
 
 
 def keep_columns(place: Place, manifest: Manifest, archived: Archived) -> Manifest:
@@ -130,6 +129,11 @@ def _listed(place: Place, segment: str, digest: str) -> JsonObject:
 def problems_of_columns(place: Place, manifest: Manifest, leaves: Mapping[str, str]) -> list[str]:
     """What is wrong with the columns of a backup; `leaves` has the digest of each segment's leaves, by its name."""
     problems: list[str] = []
+    command = f"kledger backup {shlex.quote(str(place))}"
+    instead = (
+        f"a restore decodes these events instead; {command} --no-columns and then {command} --columns mend it where "
+        "the node runs"
+    )
     for segment, digest in (manifest.columns or {}).items():
         try:
             listed = _listed(place, segment, digest)
@@ -140,7 +144,7 @@ def problems_of_columns(place: Place, manifest: Manifest, leaves: Mapping[str, s
             if listed.get("leaves") != leaves.get(segment):
                 raise BackupDamaged(f"{COLUMNS}/{segment} has the columns of other events")
         except BackupDamaged as error:
-            problems.append(f"{error.message} ({_INSTEAD})")
+            problems.append(f"{error.message} ({instead})")
         except OSError as error:
-            problems.append(f"{COLUMNS}/{segment} cannot be read: {error.strerror or error} ({_INSTEAD})")
+            problems.append(f"{COLUMNS}/{segment} cannot be read: {error.strerror or error} ({instead})")
     return problems

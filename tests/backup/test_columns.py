@@ -250,6 +250,47 @@ async def test_the_next_run_keeps_once_more_what_is_missing_or_cut(
     assert check_backup(backup).problems == []
 
 
+@pytest.mark.parametrize("name", [NAME, "words.parquet"])
+async def test_the_check_says_which_two_commands_mend_what_was_changed_and_they_do(
+    name: str, backup: Path, node: Path
+) -> None:
+    """What is in a file is not read by a run: of an object store that would be all of it."""
+    _changed(backup / "columns" / NAMES[1] / name)
+    await kept(node, backup, True)
+    (problem,) = check_backup(backup).problems
+    assert f"kledger backup {backup} --no-columns and then kledger backup {backup} --columns mend it" in problem
+    await kept(node, backup, False)
+    assert (await kept(node, backup, True)).columns == len(NAMES)
+    assert check_backup(backup).problems == []
+
+
+@pytest.mark.parametrize("damage", [_cut, Path.unlink, _a_link, _a_pipe])
+async def test_the_two_commands_mend_other_damage_as_well(
+    damage: Callable[[Path], None], backup: Path, node: Path
+) -> None:
+    damage(backup / "columns" / NAMES[1] / "words.parquet")
+    (problem,) = check_backup(backup).problems
+    assert "--no-columns and then" in problem
+    await kept(node, backup, False)
+    await kept(node, backup, True)
+    assert check_backup(backup).problems == []
+
+
+async def test_what_was_changed_in_the_archive_as_well_is_kept_no_more_by_these_commands(
+    node: Path, tmp_path: Path
+) -> None:
+    """A file of both is one file on the disk; the archive's reader has it decoded anew."""
+    data, directory = tmp_path / "data", tmp_path / "b"
+    shutil.copytree(node, data)
+    await kept(data, directory, True)
+    with (directory / "columns" / NAMES[1] / "words.parquet").open("r+b") as file:
+        file.write(b"xxxx")
+    assert len(check_backup(directory).problems) == 1
+    await kept(data, directory, False)
+    assert (await kept(data, directory, True)).columns == len(NAMES) - 1
+    assert check_backup(directory).problems == []
+
+
 async def test_the_restored_node_has_them_signed_with_a_key_of_its_own(
     backup: Path, node: Path, tmp_path: Path, decoded: list[int], right: dict[str, RelationDigest]
 ) -> None:
@@ -352,6 +393,11 @@ async def test_in_an_object_store_they_are_fetched_by_whoever_trusts_a_key(
             fetch(place, tmp_path / "with", columns=True)
             assert sorted(load(tmp_path / "with").columns or ()) == NAMES[1:]
             assert await from_backup(tmp_path / "with", key_of(node)) == right
+            (problem,) = check_backup(place).problems
+            assert f"kledger backup {where} --no-columns and then kledger backup {where} --columns mend it" in problem
+            await kept(node, place, False)
+            await kept(node, place, True)
+            assert check_backup(place).problems == []
             await kept(node, place, False)
             assert not [name for name in place.sizes() if name.startswith("columns/")]
 
