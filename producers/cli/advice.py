@@ -19,8 +19,11 @@ _OPTIONS = {
 }
 _ASK_AS = re.compile(r"ask as (?P<kind>[\w-]+):(?P<name>.+?), in the X-Ledger headers")
 _HEADER = re.compile(rf"x-ledger-(?P<name>{'|'.join(_OPTIONS)})", re.IGNORECASE)
+_ADDRESS = re.compile(r"check the address(?=$|, or start one|: it is http| and the certificate)")
+"""What is said of the node's own address: that of an endpoint or a store which the node asks is another one."""
+_PLACE = re.compile(r"^items\[\d+\] (?=does not fit)")
+"""Where an entry stands in a request that the command made; a reader has its line or its id."""
 _PHRASES = (
-    ("check the address", "check the address, in KLEDGER_URL or --url"),
     ("send X-Ledger-User", "give --user ID"),
     ("named whole, as an entity, in X-Ledger-Scope", "named whole, as an entity, with --entity"),
     ("the request's address and headers have more than", "what was asked has more than"),
@@ -44,6 +47,7 @@ _PHRASES = (
 def advised(message: str) -> str:
     """An error message with the options of this command in place of HTTP terms."""
     message = _ASK_AS.sub(_as_option, message)
+    message = _ADDRESS.sub("check the address, in KLEDGER_URL or --url", message)
     for phrase, replacement in _PHRASES:
         message = message.replace(phrase, replacement)
     return _HEADER.sub(lambda match: _OPTIONS[match["name"].lower()], message)
@@ -51,7 +55,7 @@ def advised(message: str) -> str:
 
 def advised_row(row: Mapping[str, Any]) -> dict[str, Any]:
     """The refusal of one entry of many, with its message translated."""
-    return {**row, "message": advised(str(row["message"]))}
+    return {**row, "message": _PLACE.sub("it ", advised(str(row["message"])))}
 
 
 def advised_details(details: Mapping[str, Any]) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from typing import Any
 import structlog
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
+from pydantic import BaseModel
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 from starlette.responses import Response
@@ -139,9 +140,16 @@ def of_route(request: Request, error: LedgerError) -> Json:
     return answer(error)
 
 
-async def _unfit(_: Request, error: Exception) -> Json:
+async def _unfit(request: Request, error: Exception) -> Json:
     assert isinstance(error, RequestValidationError)  # registered for it alone
-    return answer(refusal([_placed(fault) for fault in error.errors()], _part(error)))
+    return answer(refusal([_placed(fault) for fault in error.errors()], _part(error), _fields_of_body(request)))
+
+
+def _fields_of_body(request: Request) -> list[str]:
+    """The fields that the body of this route may have; none where it is of no one model."""
+    body = getattr(request.scope.get("route"), "body_field", None)
+    model = None if body is None else body.field_info.annotation
+    return list(model.model_fields) if isinstance(model, type) and issubclass(model, BaseModel) else []
 
 
 def _part(error: RequestValidationError) -> str:

@@ -85,6 +85,17 @@ def test_what_was_refused_is_told_by_its_line_and_stops_nothing(node: ScriptedNo
     assert "types is required" in told["errors"][1]["message"]
 
 
+def test_a_refused_line_is_told_without_its_place_in_a_request_that_nobody_typed(node: ScriptedNode) -> None:
+    message = "items[4] does not fit: content is required"
+    error = {"code": "invalid_payload", "message": message, "details": {}}
+    refused = {"index": 0, "id": None, "outcome": "refused", "position": None, "error": error}
+    node.says(
+        "POST /api/knowledge/batch", {"results": [refused], "saved": 0, "unchanged": 0, "refused": 1, "position": 1}
+    )
+    told = json.loads(kledger("import", "-", "--json", stdin=lines({"task": "t"})).stdout)
+    assert told["errors"] == [{"line": 1, "code": "invalid_payload", "message": "it does not fit: content is required"}]
+
+
 def test_a_reader_sees_counts_rate_and_the_first_errors(node: ScriptedNode) -> None:
     ran = kledger("import", "-", stdin=lines(*[{"task": "bad"}] * 23, {"task": "good"}))
     assert ran.exit_code == 1

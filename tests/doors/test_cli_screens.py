@@ -218,6 +218,19 @@ def test_advice_names_the_options_of_the_command(node: ScriptedNode, message: st
     assert f"you may not: {advice}" in kledger("retire", "k", "--json").stdout
 
 
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        ("no node answers; check the address", "no node answers; check the address, in KLEDGER_URL or --url"),
+        ("check the address and the certificate", "check the address, in KLEDGER_URL or --url and the certificate"),
+        ("no Qdrant server answers: check the address of --qdrant", None),
+        ("bge gave no vectors: check the address, the key and the model", None),
+    ],
+)
+def test_the_address_of_what_a_node_asks_is_not_told_as_that_of_the_node(said: str, told: str | None) -> None:
+    assert advised(said) == (told or said)
+
+
 def test_what_is_refused_among_many_is_told_in_the_options_of_the_command(node: ScriptedNode, tmp_path: Path) -> None:
     message = "you are user:ann and may not save that: ask as user:bob, in the X-Ledger headers"
     error = {"code": "not_owner", "message": message, "details": {}}

@@ -338,3 +338,20 @@ async def test_a_line_with_many_unknown_fields_is_told_once_which_there_are(door
     assert told.count("supersedes") == 1, told
     for name in ("hash", "metadata", "user_id"):
         assert f"{name} is not a field here" in told
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "sent", "told"),
+    [
+        ("POST", K, {"task": "t", "contents": "c", "types": ["tool"]}, "contents is not a field here: there are "),
+        ("PUT", f"{K}/{PUBLIC}", {"verdict": "helpful"}, "add_helpful_case, "),
+        ("POST", "/api/memory", {**FACT, "kinds": "x"}, "kinds is not a field here: there are "),
+        ("POST", "/api/memory/recall", {"query": "q"}, "there are message, "),
+    ],
+)
+async def test_a_body_with_an_unknown_field_is_told_which_there_are(
+    door: Door, method: str, path: str, sent: dict[str, Any], told: str
+) -> None:
+    answer = await door.client.request(method, path, json=sent, headers=BOB)
+    refusal(answer, 422, "invalid_payload")
+    assert told in answer.json()["error"]["message"]

@@ -224,7 +224,7 @@ class OpenAIEmbedder:
 
         failure = EmbeddingFailed(
             f"{self.model} at {self._base_url} gave no vectors for {texts} texts: {error}; "
-            "check the address, the key and the model's name"
+            "check KLEDGER_EMBEDDING_URL, KLEDGER_EMBEDDING_KEY and KLEDGER_EMBEDDING_MODEL"
         )
         if isinstance(error, openai.APIStatusError):
             failure.refused = isinstance(error, openai.BadRequestError | openai.UnprocessableEntityError)
