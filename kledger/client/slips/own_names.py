@@ -44,7 +44,16 @@ def retold(error: LedgerError, named: Callable[[str], str]) -> str:
         said, told = (f"{name} {each.get('reason')}" for name in (each["field"], named(each["field"])))
         if (found := re.search(rf"(?<![\w.]){re.escape(said)}", message)) is not None:
             message = message[: found.start()] + told + message[found.end() :]
+        else:
+            message = _begun_with(each["field"], message, named)
     return message
+
+
+def _begun_with(field: str, message: str, named: Callable[[str], str]) -> str:
+    """A message that says of a field what it says in words of its own: `as_of 99 is beyond the head of the log`."""
+    if (rest := message.removeprefix(f"{field} ")) == message:
+        return message
+    return f"{named(field)} {rest}".replace(f"leave {field} out", f"leave {named(field)} out")
 
 
 def _faults(error: LedgerError) -> list[dict[str, str]]:
