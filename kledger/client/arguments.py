@@ -17,6 +17,7 @@ from types import NoneType, SimpleNamespace, UnionType
 from typing import Any, Concatenate, Literal, ParamSpec, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from kledger.client.slips.other_names import named_here, told_otherwise
+from kledger.client.slips.own_advice import in_python
 from kledger.client.slips.own_names import in_names
 from kledger.contract.errors import InvalidPayload, LedgerError
 
@@ -62,6 +63,8 @@ def refusing_slips(
             ) from error
         except LedgerError as error:
             in_names(error, signature.parameters)
+            error.message = in_python(error.message)
+            error.args = (error.message,)
             raise
 
     return checked

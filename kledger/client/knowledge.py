@@ -8,6 +8,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 from kledger.client.faces import Endpoint
+from kledger.client.slips.own_advice import row_in_python
 from kledger.client.wire import Wire, comma_joined, segment, without_none
 from kledger.contract.errors import InvalidPayload
 from kledger.contract.words import ItemFilter, ItemLayer, ItemSort, MemoryConcern, RecallPath, SearchKind, Verdict
@@ -144,7 +145,7 @@ async def save_many(wire: Wire, items: Iterable[Mapping[str, Any]]) -> SavedMany
         part: SavedMany = await wire.write("POST", f"{KNOWLEDGE}/batch", {"items": batch})
         for one in part["results"]:
             one["index"] += offset
-        answer["results"] += part["results"]
+        answer["results"] += map(row_in_python, part["results"])
         answer["saved"] += part["saved"]
         answer["unchanged"] += part["unchanged"]
         answer["refused"] += part["refused"]

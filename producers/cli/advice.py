@@ -46,7 +46,9 @@ _PHRASES = (
 
 def advised(message: str) -> str:
     """An error message with the options of this command in place of HTTP terms."""
-    message = _ASK_AS.sub(_as_option, message)
+    from kledger.client.slips.own_advice import as_stated  # kledger --help loads no client
+
+    message = _ASK_AS.sub(_as_option, as_stated(message))
     message = _ADDRESS.sub("check the address, in KLEDGER_URL or --url", message)
     for phrase, replacement in _PHRASES:
         message = message.replace(phrase, replacement)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -9,8 +10,11 @@ import pytest
 from typer.testing import CliRunner
 
 from kledger import LedgerClient
-from kledger.contract.errors import InvalidPayload
+from kledger.client.slips.own_advice import as_stated, in_python
+from kledger.contract.errors import InvalidPayload, KnowledgeExists, NotOwner
+from producers.cli.advice import advised
 from producers.cli.main import app
+from tests.doors.test_cli_screens import UNREACHABLE, texts_of_errors
 from tests.journeys.running_node import RunningNode
 
 COMMANDS = {
@@ -64,3 +68,41 @@ def test_a_function_names_its_own_arguments(shared_node: RunningNode, said: str)
     faults: Any = refused.value.details["errors"]
     (fault,) = faults
     assert f"{fault['field']} {fault['reason']}" == said
+
+
+ADVICE = {
+    "you may not: ask as user:jonas, in the X-Ledger headers": "ask as user:jonas, with acting_as(user='jonas')",
+    "you may not: ask as team:o'neil, in the X-Ledger headers": "ask as team:o'neil, with acting_as(team=\"o'neil\")",
+    "you may not: ask as dept:hr, in the X-Ledger headers": "ask as dept:hr, with acting_as(scopes=['dept:hr'])",
+    "it is there: revise it with PUT, or choose another id": "revise it with revise(), or choose another id",
+}
+
+
+@pytest.mark.parametrize("stated", ADVICE)
+def test_advice_in_python_names_functions_and_the_command_its_own_options(stated: str) -> None:
+    told = in_python(stated)
+    assert ADVICE[stated] in told
+    assert as_stated(told) == stated
+    assert advised(told) == advised(stated)
+
+
+def test_a_client_tells_whom_to_act_as_and_what_to_call_of_one_and_of_many(shared_node: RunningNode) -> None:
+    with shared_node.client() as ledger:
+        jonas, mei = ledger.acting_as(user="jonas"), ledger.acting_as(user="mei")
+        jonas.save("t", "c", ["tool"], id="of-jonas", scopes=["public"])
+        with pytest.raises(NotOwner, match=r"ask as user:jonas, with acting_as\(user='jonas'\)$"):
+            mei.revise("of-jonas", content="d")
+        with pytest.raises(KnowledgeExists, match=r"revise it with revise\(\)"):
+            jonas.save("t", "d", ["tool"], id="of-jonas")
+        (row,) = jonas.save_many([{"task": "t", "content": "d", "types": ["tool"], "id": "of-jonas"}])["results"]
+        assert row["error"] is not None
+        assert "revise it with revise()" in row["error"]["message"]
+
+
+def test_no_message_of_the_node_speaks_of_headers_or_routes_to_a_program_in_python() -> None:
+    """But for what is wrong with a request that no client makes, what stands in an address, and a token's header."""
+    spoken = re.compile(r"X-Ledger|\b(GET|POST|PUT|PATCH|DELETE)\b")
+    speaking = [text for text in texts_of_errors() if spoken.search(text)]
+    reachable = [text for text in speaking if not any(words in text for words in (*UNREACHABLE, "address and headers"))]
+    assert len(reachable) >= 6
+    assert [text for text in reachable if spoken.search(in_python(text))] == []
