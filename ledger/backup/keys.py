@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import orjson
@@ -42,7 +42,7 @@ async def keep_keys(connection: BrokerConnection, where: Where) -> int:
     Raises VaultDamaged (it has lost what the backup has: nothing is written), BrokerUnavailable, BrokerMisconfigured,
     ObjectStoreFailed.
     """
-    records = await _records(connection)
+    records = _without_destroyed(await _records(connection))
     await asyncio.to_thread(_write_anew, place_of(where), records)
     return len(records)
 
@@ -86,6 +86,15 @@ def _token(subject: str) -> str:
     return subject.rpartition(".")[2]
 
 
+def _without_destroyed(records: Records) -> Records:
+    """But for keys beside which their tombstone stands: nothing needs them, and they open what was forgotten."""
+    return {
+        subject: record
+        for subject, record in records.items()
+        if not (subject.startswith((_KEY, _EARLIER)) and _GONE + _token(subject) in records)
+    }
+
+
 def brought_beside(there: Records, before: Records) -> Records:
     """What a vault has lost, at the subjects where it has room for it: a key stands beside one that is there since."""
     added: Records = {}
@@ -114,7 +123,10 @@ def write_keys(where: Where, records: Records) -> None:
 
 
 def kept_keys(where: Where) -> Records:
-    """The vault records in a backup, by subject; none where it has no vault. Raises BackupDamaged."""
+    """The vault records in a backup, by subject, but for destroyed keys; none where it has no vault.
+
+    Raises BackupDamaged.
+    """
     place = place_of(where)
     try:
         raw = place.read(FILE)
@@ -129,7 +141,9 @@ def kept_keys(where: Where) -> Records:
         if document["sha256"] != _digest(kept) or document["format"] != 1 or not canonical:
             raise ValueError("its digest is another one")
         check_is_of(place, document)
-        return {_PREFIX + name: base64.b64decode(record, validate=True) for name, record in kept.items()}
+        return _without_destroyed(
+            {_PREFIX + name: base64.b64decode(record, validate=True) for name, record in kept.items()}
+        )
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise _damaged(place, error) from error
 
@@ -145,12 +159,17 @@ def _damaged(place: Place, error: Exception) -> BackupDamaged:
 async def restore_keys(access: BrokerAccess, connection: BrokerConnection, where: Where) -> int:
     """Copy a backup's keys and tombstones into the vault, keys last; returns their number. Needs role `admin`.
 
-    An existing record stays. Raises BackupDamaged, BrokerUnavailable, BrokerMisconfigured.
+    An existing record stays, but for the key of whom the backup knows as forgotten: an interrupted restore of an
+    earlier backup has brought it back. No key comes back of whom the vault knows as forgotten. Raises BackupDamaged,
+    BrokerUnavailable, BrokerMisconfigured.
     """
     records = kept_keys(where)
     if records:
         await ensure_keys_bucket(access)
-        await _put(connection, records)
+        there = await _records(connection)
+        wanted = _without_destroyed(there | records)
+        await _put(connection, {one: record for one, record in records.items() if one in wanted})
+        await _erase(connection, there.keys() - wanted.keys())
     return len(records)
 
 
@@ -182,9 +201,11 @@ async def bring_back_keys(access: BrokerAccess, where: Where) -> BroughtBack:
             return BroughtBack(other_master=True)
         added = brought_beside(there, before)
         await _put(admin, added)
+        wanted = _without_destroyed(there | added)
+        await _erase(admin, there.keys() - wanted.keys())
         if not added.items() <= (await _records(admin)).items():
-            await asyncio.to_thread(write_keys, where, there | added)
-            await _made_anew(access, admin, there | added)
+            await asyncio.to_thread(write_keys, where, wanted)
+            await _made_anew(access, admin, wanted)
     finally:
         await admin.close()
     return BroughtBack(len(added), whose(sorted(one for one in added if one.startswith(_EARLIER))))
@@ -210,6 +231,17 @@ async def _put(connection: BrokerConnection, records: Records) -> None:
         there = code in WRONG_LAST_SEQUENCE or (code == STORE_FAILED and await kept_subjects(connection, subject))
         if code and not there:  # as of a full disk
             raise error_of(answer, "a key of the vault")
+
+
+async def _erase(connection: BrokerConnection, subjects: Iterable[str]) -> None:
+    """Delete records and overwrite their bytes."""
+    for subject in sorted(subjects):
+        answer = await connection.api(f"STREAM.MSG.GET.{KEYS_STREAM}", {"last_by_subj": subject})
+        if not error_code(answer):
+            order = {"seq": answer["message"]["seq"], "no_erase": False}
+            answer = await connection.api(f"STREAM.MSG.DELETE.{KEYS_STREAM}", order)
+        if error_code(answer) not in (0, *NOTHING_STORED):
+            raise error_of(answer, "the erasure of a key")
 
 
 async def vault_holds(access: BrokerAccess, records: Records) -> bool:
