@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import orjson
 
-from kledger.contract.errors import BackupDamaged, VaultDamaged
+from kledger.contract.errors import BackupDamaged, RestoreRefused, VaultDamaged
 from ledger.backup.manifest import check_is_of, named_after
 from ledger.backup.place import KEYS as FILE
 from ledger.backup.place import Place, Where, place_of
@@ -154,6 +154,18 @@ def _damaged(place: Place, error: Exception) -> BackupDamaged:
         "kledger backup again",
         problems=[f"{FILE} is damaged"],
     )
+
+
+async def refuse_other_vault(connection: BrokerConnection, where: Where) -> None:
+    """Raise RestoreRefused where the broker's vault is under another master key than the backup's: it would stay."""
+    ours = kept_keys(where).get(_MASTER)
+    there = (await _records(connection)).get(_MASTER) if ours is not None else None
+    if there not in (None, ours):
+        raise RestoreRefused(
+            "the vault of the broker is that of another ledger, under another master key, as an interrupted restore of "
+            "another backup leaves it: nothing of this backup could be opened there. Choose a new data directory or "
+            "another broker"
+        )
 
 
 async def restore_keys(access: BrokerAccess, connection: BrokerConnection, where: Where) -> int:

@@ -18,7 +18,7 @@ import structlog
 from kledger.contract.errors import BrokerUnavailable, RestoreRefused
 from ledger.backup.as_log import events_in_order
 from ledger.backup.checking import found_intact
-from ledger.backup.keys import restore_keys
+from ledger.backup.keys import refuse_other_vault, restore_keys
 from ledger.backup.manifest import Manifest
 from ledger.backup.put_back import put_back
 from ledger.backup.refill.comparing import Done, Lists, closed, compared, hand_over
@@ -95,6 +95,7 @@ async def restore(
         manifest = await found_intact(directory, key=key)
     connection = await BrokerConnection.open(access, "admin", name="kledger-restore")
     try:
+        await refuse_other_vault(connection, directory)
         reached = await _open(connection, stream, manifest, settings, start_over)
         done = Done(manifest.position, reached, started, progress)
         at, whole = reached, False

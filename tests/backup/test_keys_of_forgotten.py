@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from kledger.contract.errors import BrokerUnavailable
+from kledger.contract.errors import BrokerUnavailable, RestoreRefused
 from ledger.backup import restoring
 from ledger.backup.keys import keep_keys, kept_keys, write_keys
 from ledger.backup.repairing import repair
@@ -130,3 +130,22 @@ async def test_a_backup_keeps_no_key_beside_its_tombstone(
     assert b"key." not in (later / "keys.json").read_bytes()
     write_keys(tmp_path / "later", both)  # as one of before has them
     assert {KEY, GONE} & kept_keys(later).keys() == {GONE}
+
+
+async def test_a_backup_of_another_ledger_is_not_brought_back_where_the_keys_of_the_first_are(
+    backups: tuple[Path, Path], target: BrokerAccess, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its own keys would find no room, and a node could not open what it says."""
+    earlier, _ = backups
+    await ensure_keys_bucket(target)
+    vault = await JetStreamVault.open(target, bytes(31) + b"x")
+    await vault.obtain(ADA)
+    await vault.close()
+    other = tmp_path / "other"
+    await backed_up(history(10), other)
+    await keep(target, other)
+    await remove_streams(target)
+    await interrupted(target, earlier, monkeypatch)
+    with pytest.raises(RestoreRefused, match="another master key"):
+        await restore(target, other, start_over=True)
+    assert (await restore(target, earlier)).continued_from == 20
