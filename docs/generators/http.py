@@ -82,14 +82,46 @@ def _operation(document: Schema, method: str, path: str, operation: Schema) -> I
         schema = resolved(document, content.get("schema", {}))
         required = schema.get("required", ())
         yield f"Body, `{media}`:{' any JSON' if 'properties' not in schema else ''}\n"
+        if "properties" in schema and (told := schema.get("description")):
+            yield f"{told}\n"
         rows = [
             (f"`{name}`", "yes" if name in required else "", kind(field), field.get("description", ""))
             for name, field in schema.get("properties", {}).items()
         ]
         if rows:
             yield table(("field", "required", "type", "meaning"), rows)
+        if within := list(_within(document, schema)):
+            yield table(("within it", "has"), within)
     answers = [
         (status, resolved(document, answer).get("description", ""))
         for status, answer in operation.get("responses", {}).items()
     ]
     yield table(("status", "answer"), answers)
+
+
+def _within(document: Schema, schema: Schema) -> Iterator[tuple[str, str]]:
+    """Each object with a name within a body, once, with its fields; those that are required are in bold."""
+    told, waiting = set[str](), list(_named(schema.get("properties", {})))
+    while waiting:
+        name = waiting.pop(0)
+        inner = resolved(document, {"$ref": f"#/components/schemas/{name}"})
+        if name in told or "properties" not in inner:
+            continue
+        told.add(name)
+        required = inner.get("required", ())
+        fields = (f"**`{each}`**" if each in required else f"`{each}`" for each in inner["properties"])
+        yield f"`{name}`", ", ".join(fields)
+        waiting += _named(inner["properties"])
+
+
+def _named(part: object) -> Iterator[str]:
+    """The names of the schemas that a part of one refers to, in order."""
+    if isinstance(part, dict):
+        for key, value in part.items():
+            if key == "$ref" and isinstance(value, str):
+                yield value.rpartition("/")[2]
+            else:
+                yield from _named(value)
+    elif isinstance(part, list):
+        for value in part:
+            yield from _named(value)

@@ -142,10 +142,11 @@ class Referring(Asked):
 class SaveRequest(Referring):
     """A new item. `types` or a single `type`; the owner defaults to who asks, scopes to the owner.
 
-    The forms of sources 000 and 002 are taken too: `acl` names who else may read or revise it; `visibility` follows
-    from scopes and ACL and has to agree with them. `message_id`, `trace_id`, `created_at` and `updated_at` are of where
-    the item is from: they are kept, and linked, beside what the source and the headers say; `created_at` is
-    `source.timestamp` as well where that is absent. A `task` that is left out is the first sentence of the content.
+    `content` says what is known, `task` in which situation, to do what. Types are words of your own, such as `tool` or
+    `strategy`. `acl` names who else may read or revise it; `visibility` follows from scopes and ACL, and has to agree
+    with them. `message_id`, `trace_id`, `created_at` and `updated_at` are of where the item is from: they are kept, and
+    linked, beside what the source and the headers say; `created_at` is `source.timestamp` as well where that is absent.
+    A `task` that is left out is the first sentence of the content.
     `resources` are saved with the item, which refers to them; each defaults to its owner and scopes. With `memory` it
     is a memory of a layer; `supersedes` names the item of which it is a later version.
     """

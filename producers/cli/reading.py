@@ -22,7 +22,8 @@ Labels = Annotated[
 Owner = Annotated[str | None, typer.Option(help="Only the items of this owner, such as team:web.")]
 _TYPES = "Types, comma-separated or repeated."
 Types = Annotated[Many, typer.Option("--types", "--type", help=_TYPES)]
-NeededTypes = Annotated[list[str], typer.Option("--types", "--type", help=_TYPES, show_default=False)]
+_NEEDED_TYPES = "What kind it is, in words of your own such as tool, strategy, plan; comma-separated or repeated."
+NeededTypes = Annotated[list[str], typer.Option("--types", "--type", help=_NEEDED_TYPES, show_default=False)]
 Scopes = Annotated[
     Many, typer.Option("--scopes", "--scope", help="Such as user:ann or public; comma-separated or repeated.")
 ]
