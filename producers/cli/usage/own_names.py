@@ -11,7 +11,7 @@ import typer
 from kledger.client.slips.own_names import retold
 from kledger.contract.errors import LedgerError
 
-_HERE = {"acl": "reader", "resource_ids": "resource"}
+_HERE = {"acl": "reader", "into": "directory", "resource_ids": "resource"}
 _BEFORE = ("the body does not fit: ", "the request does not fit: ")
 
 
