@@ -297,7 +297,7 @@ def test_profiles_are_shown_set_and_patched_for_the_user(node: ScriptedNode, tmp
         ["profile", "patch", "user", "{", "--user", "mei"],
         ["profile", "patch", "user", "@no-such-file", "--user", "mei"],
         ["replay", "--to", "3"],
-        ["up", "--quack", "somewhere"],
+        ["up", "--quack", "somewhere", "--http", "127.0.0.1:0"],
         ["frobnicate"],
     ],
 )

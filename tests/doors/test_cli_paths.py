@@ -39,6 +39,7 @@ BESIDE = {
     ("sql", "out"): ["SELECT 1", "--format", "csv"],
     ("chain accept", "data"): ["--new", "--reason", "why"],
     ("token create", "data"): ["--new", "--agent", "scribe"],
+    ("up", "data"): ["--http", "127.0.0.1:0"],  # whoever tests may have a node at the usual address
 }
 """What the path of an option needs beside it to be looked at."""
 
