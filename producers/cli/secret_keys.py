@@ -31,16 +31,19 @@ def refusal_of_secret(text: str, file: Path | None) -> str | None:
 
 
 def quoted(option: str) -> str:
-    """What was given, for a message: by itself only where that cannot be a secret, or is the path of a file."""
-    if (_MAY_BE_SECRET.fullmatch(option) or "BEGIN" in option) and not _is_file(option):
+    """What was given, for a message: by itself only where that cannot be a secret, or is a path on this machine."""
+    if (_MAY_BE_SECRET.fullmatch(option) or "BEGIN" in option) and not _is_path(option):
         return f"what is given ({len(option):,} characters)"
     return repr(option)
 
 
-def _is_file(option: str) -> bool:
+def _is_path(option: str) -> bool:
+    """Whether it is a file, or begins with a folder that is there: a misspelt one has to be seen."""
+    path = Path(option)
+    first = Path(*path.parts[: 2 if path.is_absolute() else 1])
     try:
-        return Path(option).is_file()
-    except OSError:  # its name is too long for one
+        return (len(path.parts) > len(first.parts) and first.is_dir()) or path.is_file()
+    except OSError:  # a name is too long for one
         return False
 
 

@@ -183,11 +183,11 @@ def test_remembering_over_a_memory_of_hers_tells_that_the_id_is_taken_and_nothin
             ["memory", "save", "calm", "--layer", "semantic", "--id", item_id], body=body,
         )  # fmt: skip
         for door, told in adas.ask(OTHERS["a stranger"], over, commands=item_id == "mood"):
-            said.add((door == "command", *lacking(told, item_id)))
+            said.add((door if door in ("command", "sdk") else "request", *lacking(told, item_id)))
             assert WORD not in told.text, (door, item_id)
-    assert [(by_command, code) for by_command, code, _ in sorted(said)] == [
-        (False, "knowledge_exists"), (True, "knowledge_exists"),
-    ], "in the words of a request and of a command"  # fmt: skip
+    assert [(words_of, code) for words_of, code, _ in sorted(said)] == [
+        (words_of, "knowledge_exists") for words_of in ("command", "request", "sdk")
+    ], "in the words of each"
 
 
 def test_lists_timelines_and_searches_hold_what_each_may_read_alone(adas: Adas) -> None:

@@ -64,9 +64,9 @@ def superseding(item_id: str) -> Ask:
 
 
 def nameless(told: Told, project: str) -> tuple[str | None, str]:
-    """An error without the project that it names, as a scope or as an option."""
+    """An error without the project that it names, as a scope, as an option or as an argument."""
     code, message = lacking(told, f"project:{project}")
-    return code, message.replace(f"--project {project}", "--project ID")
+    return code, message.replace(f"--project {project}", "--project ID").replace(f"project={project!r}", "project=ID")
 
 
 @dataclass

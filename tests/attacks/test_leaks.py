@@ -16,6 +16,7 @@ import httpx
 import pytest
 
 from kledger import LedgerClient
+from kledger.client.slips.own_advice import in_python
 from kledger.contract.errors import LedgerError
 from tests.attacks.leak_doors import (
     Ask,
@@ -352,7 +353,7 @@ def test_saving_over_a_hidden_item_tells_that_the_id_is_taken_and_nothing_else(t
         for error in (alone.json()["error"], one["error"]):
             assert error is not None
             assert error["details"] == {"id": item_id}
-            said.add((error["code"], error["message"].replace(repr(item_id), "ID")))
+            said.add((error["code"], in_python(error["message"]).replace(repr(item_id), "ID")))
         assert word_of(item_id) not in json.dumps(alone.json())
     assert len(said) == 1
 
