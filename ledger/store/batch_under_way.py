@@ -16,7 +16,7 @@ class BatchUnderWay:
 
     left: list[Publication]
     ids: list[str]
-    """Of the events that are left."""
+    """Of the events that are left, as they were noted while those were at hand (ledger/store/batches_ahead.py)."""
     sent: OpenBatch | None
     acknowledged: dict[str, Appended] = field(default_factory=dict)
     """By event id."""

@@ -13,7 +13,7 @@ from ledger.runtime.private import MASTER_KEY
 
 _HEXADECIMAL = re.compile(r"[0-9a-fA-F]{64}")
 _MAY_BE_SECRET = re.compile(r"[A-Za-z0-9+/=_\-\s]{32,}")
-"""Most of a key that was cut, say; a path so long has a dot in it, or is told without its name."""
+"""Most of a key that was cut, say. A path may look so too, and is told by its first folder (`_is_path`)."""
 
 
 def refusal_of_secret(text: str, file: Path | None) -> str | None:

@@ -26,7 +26,6 @@ PersonsOf = Callable[[str, Sequence[str]], Awaitable[Mapping[str, Sequence[str]]
 BelongedBefore = Callable[[Sequence[NewEvent]], Awaitable[Sequence[Sequence[str]]]]
 """The persons that the text of each of these events belongs to by what was there before, which none of them says."""
 
-
 _MOST_SEALS = 10_000
 
 OfItems = dict[tuple[str, str], Persons]
@@ -81,7 +80,7 @@ class SealingLedger:
             seals, result = self._seals, list[NewEvent]()
             for event, persons in zip(piece, belongs, strict=True):
                 if persons:
-                    seal = seals.get(persons)
+                    seal = seals.get(persons)  # looked up here, as most are known: a coroutine for each is seen
                     event = event.sealed_by(seal) if seal is not None else await self._sealed(event, persons)
                 result.append(event)
             return result
