@@ -2,7 +2,8 @@
 
 The stream is read back right behind what is published. A broker of the restore's own syncs to its disk afterwards, any
 other one with each batch. The stream's metadata has `ledger_restoring` from its creation until everything was read back
-and synced, so that no node reads a partly restored stream, and an interrupted restore recognises its own.
+and synced, so that no node reads a partly restored stream, and an interrupted restore recognises its own. Where
+there were no words of sessions as it began, the metadata says so as well: the next restore removes what this one brought.
 """
 
 from __future__ import annotations
@@ -25,16 +26,17 @@ from ledger.backup.refill.comparing import Done, Lists, closed, compared, hand_o
 from ledger.backup.refill.reading_ahead import ahead
 from ledger.backup.refill.sending import Republication, Sender, republications
 from ledger.backup.refill.streaming import NotTaken, Streamer
-from ledger.backup.sessions import restore_sessions
-from ledger.broker.access import LEDGER_STREAM, BrokerAccess
+from ledger.backup.sessions import has_sessions, restore_sessions
+from ledger.broker.access import LEDGER_STREAM, SESSION_SUBJECTS, BrokerAccess
 from ledger.broker.connection import BrokerConnection
 from ledger.broker.error_codes import NO_STREAM
-from ledger.broker.restored import RESTORED_TO, RESTORING
+from ledger.broker.restored import MARKS, RESTORED_TO, RESTORING, WORDS_OF_RESTORE
 from ledger.broker.server import EmbeddedServer
 from ledger.broker.stream_setup import check_settings, created, created_anew, stream_config
 from ledger.event import JsonObject, StoredEvent
 from ledger.integrity.signing_keys import VerifyingKey
 from ledger.progress import Progress, silent
+from ledger.sessions.jetstream import JetStreamSessions
 from ledger.wire.publication import error_code, error_of
 
 log = structlog.get_logger(__name__)
@@ -171,10 +173,11 @@ async def _open(
     info = await connection.api(f"STREAM.INFO.{stream}")
     if not error_code(info) and start_over:
         _refuse_other_than_unfinished(info, stream)
+        await _remove_words(connection, info)  # first: the mark goes with the stream
         await _request(connection, f"STREAM.DELETE.{stream}", None, f"to remove the unfinished stream {stream}")
         info = await connection.api(f"STREAM.INFO.{stream}")
     if error_code(info) == NO_STREAM:
-        config = _with_metadata(settings or stream_config(stream), {RESTORING: mark})
+        config = _with_metadata(settings or stream_config(stream), await _marks(connection, mark))
         create = created_anew if start_over or settings else created
         answer = await create(connection, config)
         if error_code(answer):
@@ -198,6 +201,7 @@ async def _open(
                 "is the new one that it wrote (…-repaired-…), or start over with --start-over, which removes what is "
                 "there"
             )
+        await _remove_words(connection, info)
         return last
     if last and (restored := (config.get("metadata") or {}).get(RESTORED_TO)):
         raise RestoreRefused(
@@ -219,8 +223,20 @@ async def _open(
             "minute), and run this again"
         )
     check_settings(config)
-    await _update(connection, stream, config, {RESTORING: mark})
+    await _update(connection, stream, config, await _marks(connection, mark))
     return 0
+
+
+async def _marks(connection: BrokerConnection, mark: str) -> dict[str, str]:
+    """The metadata of a restore that begins."""
+    own_words = {} if await has_sessions(connection) else {WORDS_OF_RESTORE: "all"}
+    return {RESTORING: mark, **own_words}
+
+
+async def _remove_words(connection: BrokerConnection, info: JsonObject) -> None:
+    """Remove the words of sessions which the interrupted restore of this stream brought, where all of them are its."""
+    if WORDS_OF_RESTORE in (info["config"].get("metadata") or {}) and await has_sessions(connection):
+        await JetStreamSessions(connection).purge(SESSION_SUBJECTS)
 
 
 async def _is_read(connection: BrokerConnection, stream: str) -> bool:
@@ -260,7 +276,7 @@ async def _update(connection: BrokerConnection, stream: str, config: JsonObject,
 def _with_metadata(config: JsonObject, metadata: dict[str, str]) -> JsonObject:
     """The settings with this metadata instead of our earlier marks."""
     others = {name: value for name, value in (config.get("metadata") or {}).items() if not name.startswith("_nats.")}
-    others = {name: value for name, value in others.items() if name not in (RESTORING, RESTORED_TO)}
+    others = {name: value for name, value in others.items() if name not in MARKS}
     return {**config, "metadata": {**others, **metadata}}
 
 

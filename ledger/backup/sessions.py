@@ -24,14 +24,16 @@ from ledger.archive.event_file import file_digest
 from ledger.backup.manifest import check_is_of, named_after
 from ledger.backup.place import SESSIONS as NAME
 from ledger.backup.place import Place, Where, place_of
-from ledger.broker.access import SESSION_SUBJECTS, BrokerAccess
+from ledger.broker.access import SESSION_SUBJECTS, SESSIONS_STREAM, BrokerAccess
 from ledger.broker.connection import BrokerConnection
+from ledger.broker.error_codes import NO_STREAM
 from ledger.event import JsonObject
 from ledger.sessions.head import head_read
 from ledger.sessions.jetstream import JetStreamSessions, ensure_sessions_stream
 from ledger.sessions.message_batch import BATCH_BYTES, BATCH_RECORDS
 from ledger.sessions.port import NewRecord, Record, SessionStream
 from ledger.sessions.subjects import SessionKey, key_of
+from ledger.wire.publication import error_code, error_of
 
 WORDS = re.compile(r"sessions-[0-9a-f]{16}\.words")
 """The name of a file with words."""
@@ -137,6 +139,16 @@ def _damaged(place: Place, error: Exception) -> BackupDamaged:
         "kledger backup again",
         problems=[f"{NAME} is damaged"],
     )
+
+
+async def has_sessions(connection: BrokerConnection) -> bool:
+    """Whether the broker has words of any session. Raises BrokerUnavailable, BrokerMisconfigured."""
+    info = await connection.api(f"STREAM.INFO.{SESSIONS_STREAM}")
+    if error_code(info) == NO_STREAM:
+        return False
+    if error_code(info):
+        raise error_of(info, "a look at the words of sessions")
+    return int(info["state"]["messages"]) > 0
 
 
 async def restore_sessions(access: BrokerAccess, connection: BrokerConnection, directory: Path, position: int) -> int:

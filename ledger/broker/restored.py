@@ -26,6 +26,9 @@ _AS_RESTORED = re.compile(
 RESTORED_TO = "ledger_restored_to"
 RESTORING = "ledger_restoring"
 """Metadata of a restore in progress, `position:chain head`, until all events are there and were verified."""
+WORDS_OF_RESTORE = "ledger_restoring_words"
+"""Metadata of a restore in progress that began where there were no words of sessions: all that are there are its."""
+MARKS = (RESTORED_TO, RESTORING, WORDS_OF_RESTORE)
 
 
 def restored_to(config: JsonObject) -> int:
