@@ -3,7 +3,7 @@
 The stream is read back right behind what is published. A broker of the restore's own syncs to its disk afterwards, any
 other one with each batch. The stream's metadata has `ledger_restoring` from its creation until everything was read back
 and synced, so that no node reads a partly restored stream, and an interrupted restore recognises its own. Where
-there were no words of sessions as it began, the metadata says so as well: the next restore removes what this one brought.
+there were no words of sessions as it began, the metadata says so as well: the next one removes what this one brought.
 """
 
 from __future__ import annotations

@@ -25,6 +25,7 @@ from ledger.broker.connection import BrokerConnection
 from ledger.broker.error_codes import NO_STREAM, NOTHING_STORED, STORE_FAILED
 from ledger.broker.stream_setup import ensure
 from ledger.event import JsonObject
+from ledger.privacy.known_records import Count
 from ledger.privacy.sealed import USER
 from ledger.privacy.vault import DataKey, Held, Tombstone, forgotten, new_secret, secrets_of, wrap
 from ledger.privacy.vault_records import (
@@ -32,15 +33,18 @@ from ledger.privacy.vault_records import (
     MASTER_MARK,
     PART,
     check_mark,
-    earlier,
+    counted,
     held,
+    left_beside,
     looked_up,
     mark_of,
     parsed,
     record_of,
+    token_of,
 )
 from ledger.wire.publication import EXPECTED, PASSING, WRONG_LAST_SEQUENCE, error_code, error_of, parse_answer
 from ledger.wire.seal_mac import Unsworn
+from ledger.wire.subjects import decode_token, encode_token
 
 WHAT = "keeps and erases keys"
 _PREFIX = KEY_SUBJECTS.removesuffix(">")
@@ -107,8 +111,6 @@ class JetStreamVault:
         self._master = master
         self._limit = asyncio.Semaphore(_CONCURRENCY)
         self._earlier = frozenset[str]()
-        self.found = 0
-        """How many records there were as it was opened, with the fingerprint that it then has."""
 
     @classmethod
     async def open(cls, access: BrokerAccess, master: bytes, *, name: str = "kledger-vault") -> JetStreamVault:
@@ -120,7 +122,6 @@ class JetStreamVault:
         vault = cls(connection, master)
         try:
             await vault._check_master()
-            vault.found = await vault.count()
             vault._earlier = frozenset(await kept_subjects(connection, f"{_PREFIX}{EARLIER}>"))
         except BaseException:
             await connection.close()
@@ -184,12 +185,24 @@ class JetStreamVault:
             await self._put_once(subject.replace(gone, bounds, 1), orjson.dumps(bound))
         return len(unbound)
 
-    async def count(self) -> int:
-        """How many records there are: never fewer than before. Raises BrokerUnavailable, BrokerMisconfigured."""
+    async def left_keys(self) -> list[str]:
+        """The names beside whose tombstone a key still stands, as a restore by an earlier version left it.
+
+        Raises BrokerUnavailable, BrokerMisconfigured.
+        """
+        names = (one.removeprefix(_PREFIX) for one in await kept_subjects(self._connection))
+        return sorted({decode_token(token_of(one)) for one in left_beside(names)})
+
+    async def count(self) -> Count:
+        """How many records there are: by persons, never fewer than before.
+
+        Raises BrokerUnavailable, BrokerMisconfigured.
+        """
         info = await self._connection.api(f"STREAM.INFO.{KEYS_STREAM}")
         if error_code(info):
             raise error_of(info, "a look into the vault")
-        return int(info["state"]["messages"])
+        subjects = await kept_subjects(self._connection)
+        return Count(int(info["state"]["messages"]), counted(one.removeprefix(_PREFIX) for one in subjects))
 
     async def close(self) -> None:
         """Close the connection."""
@@ -264,10 +277,8 @@ class JetStreamVault:
 
     async def _erase_keys(self, name: str) -> None:
         await self._erase(subject_of("key", name))
-        number = 1
-        while (subject := _PREFIX + earlier(number, name)) in self._earlier:
+        for subject in sorted(one for one in self._earlier if token_of(one) == encode_token(name)):
             await self._erase(subject)
-            number += 1
 
     async def _erase(self, subject: str) -> None:
         """Delete the subject's message and overwrite its bytes."""

@@ -27,6 +27,8 @@ from ledger.wire.subjects import encode_token
 MASTER_MARK = "master"
 PART = "part."
 EARLIER = "earlier."
+LEFT = ("key.", EARLIER)
+"""What the names of records begin with that have to be gone where there is a tombstone."""
 Get = Callable[[str], Awaitable[bytes | None]]
 """Reads one record by its name; None where there is none."""
 
@@ -39,6 +41,25 @@ def record_of(kind: str, name: str) -> str:
 def earlier(number: int, name: str) -> str:
     """The name of the record of a key that another one has followed; they are numbered from 1."""
     return record_of(f"{EARLIER}{number}", name)
+
+
+def token_of(record: str) -> str:
+    """Whose record it is, as its name has it."""
+    return record.rpartition(".")[2]
+
+
+def counted(records: Iterable[str]) -> int:
+    """How many there are of these names, where the keys and the tombstone of one person count once.
+
+    So a key that is destroyed, or was left beside its tombstone and is erased later, makes it no fewer.
+    """
+    return len({token_of(one) if one.startswith((*LEFT, "gone.")) else ("beside", one) for one in records})
+
+
+def left_beside(records: Iterable[str]) -> list[str]:
+    """The names of keys whose tombstone stands beside them, in order."""
+    names = set(records)
+    return sorted(one for one in names if one.startswith(LEFT) and f"gone.{token_of(one)}" in names)
 
 
 def mark_of(master: bytes) -> bytes:

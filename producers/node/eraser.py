@@ -68,6 +68,8 @@ class Eraser:
     """One forgetting at a time."""
     trouble: str | None = None
     """Why a pending order is not done yet; None where none is pending."""
+    looked: bool = False
+    """Whether the vault was looked through for keys that have to be gone."""
     destroyed: int = 0
     """How many key destructions were announced."""
 
@@ -181,9 +183,28 @@ class Eraser:
                         self.receipts.finish(order, _receipt(order, position, self.rebuilds.view.position))
                     else:
                         await self._carry_out(order)
+            if not self.looked:
+                await self._erase_left_keys()
+                self.looked = True
             if self.receipts.unreadable:
                 files = ", ".join(self.receipts.unreadable)
                 raise ServiceFailed(f"{files} cannot be read: forget the person again, and remove the file")
+
+    async def _erase_left_keys(self) -> None:
+        """Erase the keys that stand beside their tombstone, each with a receipt of its own.
+
+        A restore by an earlier version has left them. Nothing was made of them since: a vault with a tombstone gives
+        no key.
+        """
+        for name in await self.vault.left_keys():
+            stone = (await self.vault.look([name])).get(name)
+            if not isinstance(stone, Tombstone):
+                continue
+            order = replace(new_order(name, stone.by), at=stone.at)
+            log.warning("the key of a forgotten person was left in the vault and is erased", receipt=order.receipt)
+            await self.vault.destroy(name, by=stone.by, at=stone.at, receipt=stone.receipt)
+            position = self.rebuilds.view.position
+            self.receipts.finish(order, _receipt(order, position, position) | {"first_receipt": stone.receipt})
 
     async def _carry_out(self, order: Order, progress: Progress = silent) -> JsonObject:
         view = self.rebuilds.view

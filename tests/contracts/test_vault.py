@@ -155,6 +155,28 @@ async def test_a_tombstone_of_an_earlier_version_speaks_up_to_where_it_is_bound_
     assert held["resource:db"] == Tombstone("resource:db", "user:local", AT, "r-1")
 
 
+async def test_what_was_left_of_a_destroyed_key_is_found_and_erased_and_makes_the_vault_no_smaller(
+    on_broker: JetStreamVault, bucket: BrokerAccess, admin: BrokerConnection
+) -> None:
+    """As restores by earlier versions left it; a later key of two that was erased as far as its first."""
+    for name in ("user:ada", "user:bob"):
+        await on_broker.obtain(name)
+    before = await on_broker.count()
+    await destroyed(on_broker, "user:ada")
+    assert (await on_broker.count()).by_persons == before.by_persons
+    left = [subject_of("key", "user:ada"), subject_of("earlier.2", "user:ada")]
+    for subject in (*left, subject_of("earlier.1", "user:bob")):
+        await admin.request(subject, b"{}")
+    opened = await JetStreamVault.open(bucket, MASTER)
+    assert await opened.left_keys() == ["user:ada"]
+    assert (await opened.count()).by_persons == before.by_persons
+    await destroyed(opened, "user:ada")
+    assert await opened.left_keys() == []
+    assert not {*left} & {*await kept_subjects(admin)}
+    assert (await opened.count()).by_persons == before.by_persons
+    await opened.close()
+
+
 async def test_a_backup_brings_back_what_a_tombstone_tells_of_seals(
     on_broker: JetStreamVault, bucket: BrokerAccess, admin: BrokerConnection, tmp_path: Path
 ) -> None:

@@ -105,7 +105,7 @@ async def assemble(base: Foundation, stack: AsyncExitStack, started: float, endi
     base.files.serve(view.instance)
 
     integrity = Integrity(ledger, view, notary, settings.org, settings.data)
-    await count_records(base.vault, integrity, stack)
+    await count_records(base.vault, base.in_vault, integrity, stack)
     rebuilds = Rebuilds(
         access=access,
         ledger=ledger,

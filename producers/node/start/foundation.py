@@ -23,6 +23,7 @@ from ledger.broker.stream_setup import ensure_stream
 from ledger.event import DEFAULT_ORG
 from ledger.installed import PRODUCT, version
 from ledger.privacy.keyring import Keyring
+from ledger.privacy.known_records import Count
 from ledger.privacy.master_key import kept_master_key, lost, new_master_key
 from ledger.privacy.vault_jetstream import JetStreamVault, ensure_keys_bucket
 from ledger.runtime.data_directory import prepare_data_directory
@@ -75,6 +76,8 @@ class Foundation:
     access: BrokerAccess
     master: bytes
     vault: JetStreamVault
+    in_vault: Count
+    """How many records it had as the start found it, with the fingerprint that it then has."""
     keyring: Keyring
     ledger: JetStreamLedger
     head: int
@@ -113,6 +116,7 @@ async def begin(settings: NodeSettings, stack: AsyncExitStack, ending: Callable[
     master = await _master_key(access, settings.data)
     vault = await JetStreamVault.open(access, master)
     stack.push_async_callback(vault.close)
+    in_vault = await vault.count()
     keyring = Keyring.over(vault, asyncio.get_running_loop())
     ledger = await JetStreamLedger.connect(access, role="node", name="kledger-node")
     if server is not None:
@@ -137,6 +141,7 @@ async def begin(settings: NodeSettings, stack: AsyncExitStack, ending: Callable[
         access=access,
         master=master,
         vault=vault,
+        in_vault=in_vault,
         keyring=keyring,
         ledger=ledger,
         head=head,
