@@ -23,7 +23,7 @@ from ledger.runtime.gc_tuning import collect_seldom
 from ledger.runtime.logs import log_to_stderr
 from ledger.runtime.no_room import no_room
 from ledger.runtime.private import module_environment
-from ledger.runtime.report_stream import report_stream
+from ledger.runtime.report_stream import last_word, report_stream
 
 _LONGEST_LINE = 1 << 30  # a result is one line, of any size
 _ENDS_WITHIN_S = 10.0
@@ -109,8 +109,7 @@ async def carry_out(work: Work, reports: BinaryIO) -> None:
     except Exception:
         if not report.unread:
             raise
-        with contextlib.suppress(BrokenPipeError):
-            reports.close()  # what it holds would be written once more as the process ends
+        last_word(reports, b"")
 
 
 class _Report:

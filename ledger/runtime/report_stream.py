@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 from typing import BinaryIO
@@ -16,3 +17,12 @@ def report_stream() -> BinaryIO:
     os.dup2(2, 1)
     sys.stdout = sys.stderr  # line by line, among the log lines
     return report
+
+
+def last_word(report: BinaryIO, said: bytes) -> None:
+    """Write the end of a report, and close it; quietly where nobody reads it any more."""
+    with contextlib.suppress(BrokenPipeError):
+        report.write(said)
+        report.flush()
+    with contextlib.suppress(BrokenPipeError):
+        report.close()  # what it holds would be written once more as the process ends

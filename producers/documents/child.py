@@ -11,14 +11,16 @@ import sys
 
 import orjson
 
-from ledger.runtime.report_stream import report_stream
+from ledger.runtime.report_stream import last_word, report_stream
 from producers.documents.one_file import read_one
 
 
 def main() -> None:
-    """Read the order and the file, within the bounds of the order."""
-    report = report_stream()
-    order = orjson.loads(sys.stdin.buffer.readline())
+    """Read the order and the file, within the bounds of the order; end quietly where the parent is gone."""
+    report, line = report_stream(), sys.stdin.buffer.readline()
+    if not line.endswith(b"\n"):  # the parent was killed before all of it was here
+        return
+    order = orjson.loads(line)
     _bound(resource.RLIMIT_AS, order["memory"])
     _bound(resource.RLIMIT_CPU, order["seconds"])
     _bound(resource.RLIMIT_FSIZE, 0)
@@ -26,8 +28,7 @@ def main() -> None:
         said = read_one(order["content_type"], sys.stdin.buffer.read())
     except MemoryError:
         said = {"error": f"reading it takes more than {order['memory'] // 2**20} MiB of memory: split it"}
-    report.write(orjson.dumps(said))
-    report.close()
+    last_word(report, orjson.dumps(said))
 
 
 def _bound(kind: int, most: int) -> None:
