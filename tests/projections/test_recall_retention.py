@@ -8,6 +8,7 @@ from hashlib import sha256
 from typing import Any
 
 import duckdb
+import orjson
 import pytest
 
 from kledger.contract.errors import InvalidPayload
@@ -131,6 +132,17 @@ def test_a_clock_of_the_broker_that_goes_back_brings_nothing_back() -> None:
     late = on_days(*[(0.0, saved(f"k{n}")) for n in range(len(LOG))], (0.7, recalled("late")))[-1:]
     assert rows(view(log=[*LOG, *late]).con, "SELECT entity_id FROM recall_events") == [("r2",)]
     assert state(view(log=[*LOG, *late], cuts=range(12))) == state(view(log=[*LOG, *late]))
+
+
+@pytest.mark.parametrize("at", [0, 6, 10])
+def test_what_an_event_says_of_its_own_time_moves_nothing(at: int) -> None:
+    """A publisher's clock is a year ahead, as that of a recall or of another event."""
+    told = orjson.loads(LOG[at].body) | {"time": "2027-03-05T12:00:00Z"}
+    ahead = [*LOG[:at], LOG[at]._replace(body=orjson.dumps(told)), *LOG[at + 1 :]]
+    asked = "SELECT entity_id, stream_time FROM recall_events ORDER BY ALL"
+    assert rows(view(log=ahead).con, asked) == rows(view().con, asked)
+    assert rows(view(log=ahead).con, "FROM recall_retention") == rows(view().con, "FROM recall_retention")
+    assert state(view(log=ahead, cuts=range(len(LOG)))) == state(view(log=ahead))
 
 
 def test_all_that_counts_recalls_comes_out_the_same(con: duckdb.DuckDBPyConnection) -> None:
