@@ -25,7 +25,8 @@ from projections.vectors.on_disk import carry_mark, discard_unused
 async def renew(feed: VectorFeed, view: View, root: Path, erased: Sequence[str]) -> None:
     """Replace the vectors by ones built from the view alone. `erased` are the ids of erased items.
 
-    Raises VectorProcessGone, VectorStoreFailed; then the vectors are unchanged.
+    Raises VectorProcessGone, VectorStoreFailed; then the vectors are unchanged. Raises ServiceFailed where those of
+    before are still written into: then they are there beside the others.
     """
     if feed.settings.directory is None or feed.settings.qdrant_url is not None:
         async with feed.turn:
