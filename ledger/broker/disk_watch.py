@@ -2,8 +2,9 @@
 
 Measured with nats-server 2.15.1: after one write that failed, it answers no publication to that stream any more, even
 when there is space again, until it is restarted; what it had acknowledged is all there then. It reports this in its log
-only, so the log is followed here. Where the disk is gone or read-only, as after an error of the device, so is the log:
-then the directory itself tells.
+only, so the log is followed here. Where the disk is gone, read-only or has no byte left, its log is silent, too: then
+the directory tells, in which a little is written and removed at each look. Rights and free space alone do not: a disk
+that the kernel froze after an error (`emergency_ro`) answers both as if nothing was wrong.
 """
 
 from __future__ import annotations
@@ -16,12 +17,14 @@ from collections.abc import Callable
 import structlog
 
 from ledger.broker.server_config import ServerFiles
+from ledger.runtime.no_room import FULL
 
 log = structlog.get_logger(__name__)
 
 ROOM_BYTES = 16 * 1024 * 1024
 """Free space that is needed before a restart."""
 _LOOK_EVERY = 0.5
+_LITTLE = bytes(4096)  # a block of its own, as what follows a full one needs
 _SIGNS = (b"no space left on device", b"disk quota exceeded", b"Critical write error", b"failed to store a msg")
 
 
@@ -39,29 +42,47 @@ class BrokerDisk:
         """Check log and disk until cancelled."""
         while True:
             await asyncio.sleep(_LOOK_EVERY)
-            if self.trouble is None and (not self._is_there() or self._failed_to_write()):
-                why, until = self._hindrance() or ("a write failed", "a moment has passed")
+            hindrance = await asyncio.to_thread(self._hindrance)
+            if self.trouble is None and (hindrance is not None or self._failed_to_write()):
+                why, until = hindrance or self._lacks_room() or ("a write failed", "a moment has passed")
                 self.cause = f"the broker cannot write to {self._files.store}: {why}"
                 self.trouble = (
                     f"{self.cause}. Nothing is kept until {until}; then the broker is started again by itself"
                 )
                 log.error("broker_cannot_write", directory=str(self._files.store), why=why, free_bytes=self._free())
-            if self.trouble is not None and self._hindrance() is None:
+            if self.trouble is not None and (hindrance or self._lacks_room()) is None:
                 log.warning("broker_can_write", directory=str(self._files.store), free_bytes=self._free())
                 self._start_again()
                 await asyncio.sleep(_LOOK_EVERY)
                 self._read_to, self.trouble = self._size(), None
 
     def _hindrance(self) -> tuple[str, str] | None:
-        """Why the server could not write now, and until when; None where it could."""
-        if not self._is_there():
-            return "it is gone or read-only", "it can be written again"
-        if self._free() < ROOM_BYTES:
-            return "its disk is full", f"there are {ROOM_BYTES // 2**20} MiB free"
-        return None
+        """Why nothing can be written now, and until when; None where a little could."""
+        try:
+            writable = os.access(self._files.store, os.W_OK | os.X_OK)  # false on a read-only disk for root, too
+            if writable:
+                self._write_a_little()
+        except OSError as error:
+            if error.errno in FULL:
+                return self._full()
+            writable = False
+        return None if writable else ("it is gone or read-only", "it can be written again")
 
-    def _is_there(self) -> bool:
-        return os.access(self._files.store, os.W_OK | os.X_OK)  # false on a read-only disk for root, too
+    def _write_a_little(self) -> None:
+        """Raises OSError."""
+        little = self._files.store / "written"
+        try:
+            with little.open("wb", buffering=0) as file:
+                file.write(_LITTLE)
+        finally:
+            little.unlink(missing_ok=True)
+
+    def _lacks_room(self) -> tuple[str, str] | None:
+        """That the disk is full, and until when; None where there is room enough to start the server again."""
+        return self._full() if self._free() < ROOM_BYTES else None
+
+    def _full(self) -> tuple[str, str]:
+        return "its disk is full", f"there are {ROOM_BYTES // 2**20} MiB free"
 
     def _failed_to_write(self) -> bool:
         fresh = self._fresh_lines()

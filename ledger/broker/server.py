@@ -192,7 +192,8 @@ class EmbeddedServer:
                 with contextlib.suppress(ProcessLookupError):  # it ended just now
                     process.kill()
                 await process.wait()
-        self._files.pid.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):  # on a disk that went read-only it stays, and the next start looks at it
+            self._files.pid.unlink(missing_ok=True)
 
     def _release(self) -> None:
         if self._held is not None:

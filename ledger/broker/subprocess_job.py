@@ -21,7 +21,7 @@ from ledger.progress import Progress
 from ledger.runtime import numpy_threads
 from ledger.runtime.gc_tuning import collect_seldom
 from ledger.runtime.logs import log_to_stderr
-from ledger.runtime.no_room import no_room
+from ledger.runtime.no_room import disk_failed
 from ledger.runtime.private import module_environment
 from ledger.runtime.report_stream import last_word, report_stream
 
@@ -136,7 +136,7 @@ async def _carried_out(work: Work, order: JsonObject, write: Callable[[JsonObjec
     except LedgerError as error:
         write({"error": {"code": error.code, "message": error.message, "details": error.details}})
     except Exception as error:
-        if (full := no_room(error)) is None:
+        if (full := disk_failed(error)) is None:
             raise
         write({"error": {"code": full.code, "message": full.message, "details": full.details}})
     else:

@@ -19,7 +19,7 @@ from kledger.contract.errors import LedgerError, NodeUnreachable, ServiceFailed,
 from kledger.contract.words import JobKind
 from ledger.event import JsonObject
 from ledger.progress import Progress
-from ledger.runtime.no_room import no_room
+from ledger.runtime.no_room import disk_failed
 from producers.operations.ports import Job
 
 log = structlog.get_logger(__name__)
@@ -93,7 +93,7 @@ async def run_job(job: Job, work: Work) -> None:
         _log_end(job, began, "stopped", why="the node stops")  # as it was told to: nothing failed
         raise
     except Exception as error:
-        full = no_room(error)
+        full = disk_failed(error)
         message = f"{job.kind} failed: {error if full is None else full.message}"
         if full is None:
             log.exception(f"{job.kind} failed", job=job.id)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import errno
 import os
 import signal
 import subprocess
@@ -137,7 +138,33 @@ async def test_a_write_that_fails_though_there_is_room_starts_the_broker_again_a
     assert "full" not in str(again[0])
 
 
-@pytest.mark.parametrize("how", ["moved", "read-only"])
+async def test_a_broker_whose_disk_has_not_a_byte_left_says_so_though_its_log_on_it_is_silent(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(disk_watch, "_LOOK_EVERY", 0.01)
+    monkeypatch.setattr(disk_watch, "ROOM_BYTES", 2 * 1024 * 1024)
+    with small_disk(tmp_path / "disk", 4) as at:
+        files, again = ServerFiles(at / "broker"), list[bool]()
+        files.store.mkdir(parents=True)
+        disk = BrokerDisk(files, lambda: again.append(True))
+        watching = asyncio.create_task(disk.watch())
+        ballast = fill(at, 0)
+        await comes_true(lambda: disk.trouble is not None)
+        assert "its disk is full. Nothing is kept until there are 2 MiB free" in str(disk.trouble)
+        assert not again
+        ballast.unlink()
+        await comes_true(lambda: again and disk.trouble is None)
+        watching.cancel()
+        assert len(again) == 1
+        assert not list(files.store.iterdir())
+
+
+def frozen(path: Path, *_: object, **__: object) -> BinaryIO:
+    """As open(2) answers on a disk that the kernel froze after an error: access(2) and statfs(2) see nothing of it."""
+    raise OSError(errno.EROFS, os.strerror(errno.EROFS), str(path))
+
+
+@pytest.mark.parametrize("how", ["moved", "read-only", "frozen"])
 async def test_a_broker_whose_directory_is_gone_or_read_only_says_so_though_its_log_is_silent(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: str
 ) -> None:
@@ -150,6 +177,8 @@ async def test_a_broker_whose_directory_is_gone_or_read_only_says_so_though_its_
     with monkeypatch.context() as patched:
         if how == "moved":
             files.directory.rename(tmp_path / "elsewhere")
+        elif how == "frozen":
+            patched.setattr(Path, "open", frozen)
         else:  # as access(2) answers of a disk that was mounted anew after an error
             patched.setattr(os, "access", lambda *_: False)
         await comes_true(lambda: disk.trouble is not None)

@@ -18,7 +18,7 @@ import pytest
 from ledger.broker.subprocess_job import carry_out
 from ledger.event import JsonObject
 from ledger.progress import Progress
-from ledger.runtime.no_room import no_room
+from ledger.runtime.no_room import disk_failed, no_room
 from producers.node.jobs import run_job
 from producers.operations.ports import Job
 from producers.tree import writing
@@ -40,6 +40,28 @@ def test_a_job_that_meets_a_full_disk_answers_so(monkeypatch: pytest.MonkeyPatch
     assert told["code"] == "internal_error"
     assert "no room on the disk" in told["message"]
     assert "make room" in told["message"]
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        OSError(errno.EROFS, "Read-only file system", "/a/chain"),
+        duckdb.IOException('IO Error: Cannot open file "/a/r.duckdb": Read-only file system'),
+        OSError(errno.EIO, "Input/output error"),
+    ],
+)
+def test_a_job_that_meets_a_disk_that_failed_answers_so(monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
+    """Its process ended with a traceback, and whoever had asked was sent to the log of the node."""
+
+    async def work(_order: JsonObject, _progress: Progress) -> JsonObject:
+        raise error
+
+    monkeypatch.setattr(sys, "stdin", io.StringIO("{}\n"))
+    asyncio.run(carry_out(work, reports := io.BytesIO()))
+    told = json.loads(reports.getvalue())["error"]
+    assert told["code"] == "internal_error"
+    assert "the disk does not work" in told["message"]
+    assert str(error)[:60] in told["message"]
 
 
 def test_an_export_that_meets_a_full_disk_says_so_and_leaves_nothing(
@@ -93,5 +115,7 @@ def test_what_is_spilled_onto_a_full_disk_is_told_as_one(tmp_path: Path) -> None
 
 
 def test_other_failures_are_not_a_full_disk() -> None:
+    assert no_room(OSError(errno.EROFS, "Read-only file system")) is None
+    assert disk_failed(OSError(errno.EACCES, "Permission denied")) is None
     assert no_room(ValueError("no")) is None
     assert no_room(OSError(errno.EACCES, "Permission denied")) is None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import os
 import signal
 import socket
@@ -68,6 +69,26 @@ async def test_a_started_server_answers_and_a_stopped_one_is_gone(broker_directo
     assert not server.files.pid.exists()
     with pytest.raises(BrokerUnavailable, match="no broker answers"):
         await BrokerConnection.open(access, "admin", timeout=0.3)
+
+
+async def test_a_server_stops_though_its_directory_went_read_only(
+    broker_directory: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The node ended with a traceback, and with code 1, for a file that tells a process id."""
+    server = EmbeddedServer(broker_directory)
+    await server.start()
+    pid = server.pid
+    assert pid is not None
+
+    def frozen(path: Path, **_: object) -> None:
+        raise OSError(errno.EROFS, os.strerror(errno.EROFS), str(path))
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Path, "unlink", frozen)
+        await server.stop()
+    assert not alive(pid)
+    await server.start()
+    await server.stop()
 
 
 async def test_its_files_are_for_its_owner_alone_and_fsync_is_always(broker_directory: Path) -> None:
