@@ -161,10 +161,11 @@ class AsyncLedgerClient(AsyncItems, LedgerEndpoints):
         return AsyncTools(self._wire)
 
     async def aclose(self) -> None:
-        """Close the connection, for every client derived from this one as well."""
+        """Close the connection for good, for every client derived from this one as well."""
         await self._wire.connection.close()
 
     async def __aenter__(self) -> Self:
+        self._wire.connection.require_open()
         return self
 
     async def __aexit__(
@@ -238,11 +239,12 @@ class LedgerClient(SyncItems, LedgerEndpoints):
         return SyncTools(self._wire, self._runner)
 
     def close(self) -> None:
-        """Close the connection, for every client derived from this one as well."""
+        """Close the connection for good, for every client derived from this one as well."""
         self._runner.run(self._wire.connection.close())
         self._runner.close()
 
     def __enter__(self) -> Self:
+        self._wire.connection.require_open()
         return self
 
     def __exit__(

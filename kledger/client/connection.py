@@ -79,6 +79,7 @@ class Connection:
     transport: Transport | None = field(default=None, repr=False)  # None: one of its own, when first needed
     blocking: bool = False  # its own is over sockets, in which the caller's thread waits
     waits: Callable[[str], None] | None = field(default=None, repr=False)  # told once, before it first tries again
+    closed: bool = False  # by whoever had it, for good
 
     def __post_init__(self) -> None:
         if not isinstance(self.address, str) or not is_http_address(self.address):
@@ -96,11 +97,20 @@ class Connection:
 
     @property
     def carrier(self) -> Transport:
-        """What carries its requests."""
+        """What carries its requests. Raises RuntimeError where it is closed."""
         with _CHANGING:  # of two that threads opened at once, one would never be closed
+            self.require_open()
             if self.transport is None:
                 self.transport = self._opened()
             return self.transport
+
+    def require_open(self) -> None:
+        """Raise RuntimeError where it is closed. It is no LedgerError: a program would take it for a node that is away."""
+        if self.closed:
+            raise RuntimeError(
+                "this client is closed, by close, aclose or the end of its with block, as is every client derived from "
+                "it: ask within the block, or make another client"
+            )
 
     def _opened(self) -> Transport:
         times = {"timeout": self.timeout, "connect": self._connect_timeout()}
@@ -199,8 +209,9 @@ class Connection:
         return error
 
     async def close(self) -> None:
-        """Close the sockets; a later request opens new ones."""
+        """Close the sockets, for good; what is under way is answered. Closing it again does nothing."""
         with _CHANGING:
+            self.closed = True
             transport, self.transport = self.transport, None
         if transport is not None:
             await transport.close()

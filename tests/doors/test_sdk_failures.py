@@ -477,14 +477,28 @@ async def test_waiting_for_a_job_ends_in_time(node: ScriptedNode) -> None:
             await ledger.wait_job("j-1", timeout=0.2)
 
 
-def test_clients_derived_from_one_close_with_it_and_a_closed_one_opens_again(node: ScriptedNode) -> None:
+def test_a_client_that_is_closed_says_so_and_so_do_those_derived_from_it(node: ScriptedNode) -> None:
     node.says("GET /api/knowledge/k-1", {"id": "k-1"})
-    ledger = LedgerClient(node.url)
-    ann = ledger.acting_as(user="ann")
-    assert ann.get("k-1")["id"] == "k-1"
+    with LedgerClient(node.url) as ledger:
+        ann = ledger.acting_as(user="ann")
+        assert ann.get("k-1")["id"] == "k-1"
+    for asked in (lambda: ledger.get("k-1"), lambda: ann.get("k-1"), ledger.__enter__, ann.profiles.both):
+        with pytest.raises(RuntimeError, match="this client is closed"):
+            asked()
     ledger.close()
-    assert ledger.get("k-1")["id"] == "k-1"
-    ledger.close()
+    assert ledger.written == 0, "what it had seen may be read on"
+
+
+async def test_an_async_client_that_is_closed_says_so(node: ScriptedNode) -> None:
+    node.says("GET /api/knowledge/k-1", {"id": "k-1"})
+    async with AsyncLedgerClient(node.url) as ledger:
+        assert (await ledger.get("k-1"))["id"] == "k-1"
+    with pytest.raises(RuntimeError, match="this client is closed"):
+        await ledger.acting_as(user="ann").get("k-1")
+    with pytest.raises(RuntimeError, match="this client is closed"):
+        async with ledger:
+            pass
+    await ledger.aclose()
 
 
 @pytest.mark.parametrize("kind", [LedgerClient, AsyncLedgerClient])
