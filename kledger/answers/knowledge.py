@@ -26,6 +26,7 @@ from kledger.answers.parts import (
     Shortened,
     Time,
     Total,
+    Unmatching,
     Warned,
 )
 from kledger.contract.scopes import Visibility
@@ -247,6 +248,7 @@ class FoundItems(Answered):
     count: int
     position: Position
     recall_id: str | None
+    unmatched: NotRequired[Unmatching]
     routed: NotRequired[bool]
     reason: NotRequired[str | None]
 
@@ -265,6 +267,7 @@ class ItemList(Answered):
     count: Count
     total: Total
     next: int | None
+    unmatched: NotRequired[Unmatching]
     position: Position
 
 

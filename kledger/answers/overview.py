@@ -8,7 +8,7 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from kledger.answers.knowledge import ItemChange
-from kledger.answers.parts import Answered, Position, Shortened, Time
+from kledger.answers.parts import Answered, Position, Shortened, Time, Unmatching
 
 
 class FacetValue(TypedDict):
@@ -31,6 +31,7 @@ class Facets(Answered):
     layers: list[FacetValue]
     statuses: list[FacetValue]
     total: Annotated[int, Field(description="How many items there are")]
+    unmatched: NotRequired[Unmatching]
     position: Position
 
 

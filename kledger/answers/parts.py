@@ -67,6 +67,20 @@ class Answered(TypedDict):
     degraded: list[Degraded]
 
 
+class Unmatched(TypedDict):
+    """A word of a filter that no item of the caller's has, and in `message` what is near to it or which there are."""
+
+    field: Literal["types", "scopes", "owner", "tags", "created_by"]
+    value: str
+    message: str
+
+
+Unmatching = Annotated[
+    list[Unmatched],
+    Field(description="In an answer without items: the words of its filters that no item of the caller's has"),
+]
+
+
 class Usage(TypedDict):
     """What a model's answer cost; `cost_usd` is null where no price is known."""
 

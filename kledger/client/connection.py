@@ -105,7 +105,7 @@ class Connection:
             return self.transport
 
     def require_open(self) -> None:
-        """Raise RuntimeError where it is closed. It is no LedgerError: a program would take it for a node that is away."""
+        """Raise RuntimeError where it is closed: that is a mistake of the program, and no failure of a node."""
         if self.closed:
             raise RuntimeError(
                 "this client is closed, by close, aclose or the end of its with block, as is every client derived from "

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, cast, get_args
 
@@ -12,6 +13,7 @@ import typer
 from kledger.contract.json_text import loads
 from kledger.contract.lists import split_words
 from kledger.contract.words import ItemLayer, MemoryConcern
+from producers.cli.encoding import plain
 from producers.requests.encoding import BYTE_ORDER_MARK, not_json, not_utf8
 
 Many = list[str] | None
@@ -147,3 +149,8 @@ def json_objects(file: Path, option: str) -> list[dict[str, Any]]:
             'give a JSON list of objects, for example [{"id": "code/a", "title": "A"}]', param_hint=option
         )
     return document
+
+
+def unmatched(answer: Mapping[str, Any]) -> list[str]:
+    """What an answer without items says of the words of its filters."""
+    return [plain(each["message"]) for each in answer.get("unmatched", ())]

@@ -141,6 +141,19 @@ def test_a_search_without_a_result_says_so(node: ScriptedNode) -> None:
     assert (ran.exit_code, ran.stdout.strip()) == (0, "nothing found; 0 items, as of position 3")
 
 
+def test_an_answer_without_items_says_which_word_of_a_filter_nothing_has(node: ScriptedNode) -> None:
+    said = "no item that you see has the type 'stratgy': is 'strategy' meant?"
+    told = {"unmatched": [{"field": "types", "value": "stratgy", "message": said}], "position": 7}
+    node.says("GET /api/knowledge/search", {"results": [], "count": 0, "recall_id": None, **told})
+    node.says("GET /api/knowledge", {"results": [], "count": 0, "total": 0, "next": None, **told})
+    nothing: dict[str, list[Any]] = {name: [] for name in ("types", "tags", "scopes", "owners", "layers", "statuses")}
+    node.says("GET /api/overview/facets", {**nothing, "total": 0, **told})
+    for command in (["search", "deploy"], ["list"], ["facets"]):
+        ran = kledger(*command, "--types", "stratgy")
+        assert ran.exit_code == 0
+        assert said in " ".join(ran.stdout.split())
+
+
 def test_who_asks_comes_from_options_or_the_environment(node: ScriptedNode, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KLEDGER_USER", "mei")
     node.says("GET /api/knowledge/search", FOUND)

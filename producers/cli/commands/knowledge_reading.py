@@ -79,7 +79,8 @@ def search(
         summary += (
             "; chosen by a model" if answer["routed"] else f"; not chosen by a model: {plain(answer.get('reason'))}"
         )
-    said: list[RenderableType] = [shown, summary] if answer["results"] else [f"nothing found; {summary}"]
+    nothing = "; ".join(("nothing found", *reading.unmatched(answer), summary))
+    said: list[RenderableType] = [shown, summary] if answer["results"] else [nothing]
     if "explained" in answer:
         said.append(explanation(answer["explained"]))
     return Answer(answer, Group(*said))
@@ -172,7 +173,8 @@ def list_items(
         narrow.append([Text.assemble((plain(item["id"]), "cyan"), "  ", snippet(item["task"], 100), f"  {owner}")])
     rows = Rows(wide, narrow)
     summary = f"{len(page['results'])} of {counted(page['total'], 'item')}, as of position {page['position']}"
-    return Answer(page, Group(rows, summary) if page["results"] else f"nothing to list; {summary}")
+    nothing = "; ".join(("nothing to list", *reading.unmatched(page), summary))
+    return Answer(page, Group(rows, summary) if page["results"] else nothing)
 
 
 def show(session: Session, item_id: reading.ItemId, as_of: reading.AsOf = None) -> Answer:

@@ -14,6 +14,7 @@ from producers.operations.admin.scope_types import require_types
 from producers.operations.desk import ANY, Desk, Freshness, moment_of, position_as_of, reach, reach_recalls
 from producers.operations.knowledge.part import part_of
 from producers.operations.knowledge.unknown import unknown
+from producers.operations.knowledge.unmatched import with_unmatched
 from producers.operations.not_then import not_then
 from producers.operations.outcomes import listed
 from producers.operations.recording import past_retention
@@ -115,13 +116,14 @@ async def list_items(
             errors=[{"field": "before", "reason": f"does not go with sort={sort}"}],
         )
     if may_merge(wanted, as_of) and (ahead := await _list_ahead(desk, caller, wanted, window, sort, freshness)):
-        return ahead
+        return ahead if ahead["total"] else await with_unmatched(desk, caller, wanted, ahead, None, utc_now())
     await reach(desk, freshness)
     await check_wanted(desk, wanted)
     then = await position_as_of(desk, as_of, freshness)
     position = desk.view.position if then is None else then
     moment = await moment_of(desk, as_of, then)
-    return listed(await desk.view.ask(items, desk.org, caller, wanted, window, then, moment, sort), position)
+    found = listed(await desk.view.ask(items, desk.org, caller, wanted, window, then, moment, sort), position)
+    return found if found["total"] else await with_unmatched(desk, caller, wanted, found, then, moment)
 
 
 async def _list_ahead(

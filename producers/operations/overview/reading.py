@@ -18,6 +18,7 @@ from producers.operations.desk import (
     require_come,
 )
 from producers.operations.knowledge.reading import check_wanted
+from producers.operations.knowledge.unmatched import with_unmatched
 from projections.overview import changes as changed
 from projections.overview import facets as ask_facets
 from projections.overview import numbers as ask_numbers
@@ -48,7 +49,8 @@ async def facets(
     position = desk.view.position if then is None else then
     moment = await moment_of(desk, as_of, then)
     found = await desk.view.ask(ask_facets.facets, desk.org, caller, wanted, then, moment)
-    return {**found, "position": position}
+    answer = {**found, "position": position}
+    return answer if answer["total"] else await with_unmatched(desk, caller, wanted, answer, then, moment)
 
 
 async def overview(desk: Desk, caller: Caller, days: int, *, freshness: Freshness = ANY) -> JsonObject:

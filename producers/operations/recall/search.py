@@ -18,6 +18,7 @@ from ledger.event import JsonObject, Lineage
 from ledger.runtime import tracing
 from producers.operations.desk import ANY, Desk, Freshness, moment_of, position_as_of, reach
 from producers.operations.knowledge.reading import check_wanted
+from producers.operations.knowledge.unmatched import with_unmatched
 from producers.operations.recall.later import with_later_first
 from producers.operations.recall.routing import Routing, routed
 from producers.operations.recall.served import keep, recall_event
@@ -137,6 +138,9 @@ async def search(
     if not as_ranked:  # else another operation goes on with them
         results = one_answer.with_room(results)
     answer = {"results": results, "count": len(results), "position": position, "recall_id": recall_id}
+    if not results and not as_ranked:
+        narrowed = replace(among or Wanted(), types=types or (), owner=owner)
+        answer = await with_unmatched(desk, caller, narrowed, answer, then, moment)
     return answer | chosen | why | of
 
 

@@ -106,7 +106,9 @@ def facets(
         concern=concern,
         as_of=reading.moment(as_of),
     )
-    summary = f"of {counted(found['total'], 'item')}, as of position {found['position']}"
+    summary = "; ".join(
+        (f"of {counted(found['total'], 'item')}, as of position {found['position']}", *reading.unmatched(found))
+    )
     return Answer(found, Group(_values(found), summary))
 
 

@@ -1,0 +1,73 @@
+"""Words of a filter that nothing has, as a slip of the keyboard makes them."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+
+import duckdb
+
+from kledger.contract.scopes import Caller
+from ledger.event import JsonObject
+from projections.overview.facets import facets
+from projections.views.knowledge.listing import Wanted, selected
+
+MOST = 10
+"""Words that are looked at: each is a question of its own."""
+_SHOWN = 5
+_CLOSE = 0.7
+_OF = {
+    "types": ("types", "has the type"),
+    "scopes": ("scopes", "has the scope"),
+    "owner": ("owners", "belongs to"),
+    "tags": ("tags", "has the tag"),
+    "created_by": ("owners", "was stated first by"),
+}
+"""By filter: the facet with the words that there are, and what is said of an item."""
+
+
+def unmatched(
+    cursor: duckdb.DuckDBPyConnection,
+    org: str,
+    caller: Caller,
+    wanted: Wanted,
+    as_of: int | None = None,
+    moment: datetime | None = None,
+) -> list[JsonObject]:
+    """The words of these filters that no item of the caller's has, whatever its status, and what is near to each.
+
+    Nothing where the caller sees no item at all: it is not the words then.
+    """
+
+    def anything(of: Wanted) -> bool:
+        selection = selected(cursor, org, caller, of, as_of, moment)
+        return bool(cursor.execute(f"SELECT 1 {selection.matching()} LIMIT 1", list(selection.values)).fetchall())
+
+    without = [(field, word) for field, word, of in _one_by_one(wanted) if not anything(of)]
+    if not without:
+        return []
+    there = facets(cursor, org, caller, Wanted(status="all"), as_of, moment)
+    if not there["total"]:
+        return []
+    return [_told(field, word, [each["value"] for each in there[_OF[field][0]]]) for field, word in without]
+
+
+def _one_by_one(wanted: Wanted) -> Iterator[tuple[str, str, Wanted]]:
+    words = [("types", word, Wanted(types=[word], status="all")) for word in wanted.types]
+    words += [("scopes", word, Wanted(scopes=[word], status="all")) for word in wanted.scopes]
+    words += [("owner", word, Wanted(owner=word, status="all")) for word in filter(None, [wanted.owner])]
+    words += [("tags", word, Wanted(tags=[word], status="all")) for word in wanted.tags]
+    words += [("created_by", word, Wanted(created_by=word, status="all")) for word in filter(None, [wanted.created_by])]
+    yield from words[:MOST]
+
+
+def _told(field: str, word: str, there: Sequence[str]) -> JsonObject:
+    near = next(iter(difflib.get_close_matches(word, there, 1, _CLOSE)), None)
+    said = f"no item that you see {_OF[field][1]} {word!r}"
+    if near is not None:
+        said += f": is {near!r} meant?"
+    elif there:
+        more = ", …" if len(there) > _SHOWN else ""
+        said += f": there are {', '.join(map(repr, there[:_SHOWN]))}{more}"
+    return {"field": field, "value": word, "message": said}

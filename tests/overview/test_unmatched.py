@@ -1,0 +1,85 @@
+"""A word of a filter that nothing has: an answer without items says so, and what is near that its reader sees."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+
+from tests.doors.http_door import ALICE, BOB, Door, http_door
+from tests.memory.test_short_memories import K
+
+ABOUT = ("/api/knowledge", "/api/knowledge/search", "/api/overview/facets")
+
+
+@pytest.fixture
+async def door() -> AsyncIterator[Door]:
+    async with http_door() as opened:
+        await opened.saved(id="a", types=["strategy"], scopes=["public"])
+        await opened.saved(id="b", types=["plan", "tool"], scopes=["public"])
+        await opened.saved(id="c", types=["secretive"], scopes=["user:alice"])
+        yield opened
+
+
+async def asked(door: Door, path: str, who: dict[str, str] = ALICE, **params: Any) -> Any:
+    query: dict[str, Any] = {"q": "deploy"} if path.endswith("search") else {}
+    answer = await door.get(path, params={"min_position": await door.head(), **query, **params}, headers=who)
+    assert answer.status_code == 200, answer.text
+    return answer.json()
+
+
+@pytest.mark.parametrize("path", ABOUT)
+@pytest.mark.parametrize(
+    ("params", "field", "message"),
+    [
+        ({"types": "stratgy"}, "types", "no item that you see has the type 'stratgy': is 'strategy' meant?"),
+        ({"scopes": "user:alcie"}, "scopes", "no item that you see has the scope 'user:alcie': is 'user:alice' meant?"),
+        ({"owner": "user:alcie"}, "owner", "no item that you see belongs to 'user:alcie': is 'user:alice' meant?"),
+        ({"tags": "nothing"}, "tags", "no item that you see has the tag 'nothing'"),
+        (
+            {"types": "quite_another"},
+            "types",
+            "no item that you see has the type 'quite_another': there are 'plan', 'secretive', 'strategy', 'tool'",
+        ),
+    ],
+)
+async def test_an_answer_without_items_names_a_word_that_nothing_has(
+    door: Door, path: str, params: dict[str, str], field: str, message: str
+) -> None:
+    answer = await asked(door, path, **params)
+    (value,) = params.values()
+    assert answer["unmatched"] == [{"field": field, "value": value, "message": message}]
+
+
+@pytest.mark.parametrize("path", ABOUT)
+async def test_only_what_its_reader_sees_is_told_of(door: Door, path: str) -> None:
+    answer = await asked(door, path, BOB, types="secretiv")
+    assert "secretive" not in answer["unmatched"][0]["message"]
+    assert [each["value"] for each in (await asked(door, path, BOB, types="secretive"))["unmatched"]] == ["secretive"]
+
+
+@pytest.mark.parametrize("path", ABOUT)
+async def test_nothing_is_said_where_items_are_found_or_the_words_are_known(door: Door, path: str) -> None:
+    if not path.endswith("search"):  # the node of this door has no vectors
+        assert "unmatched" not in await asked(door, path, types="strategy,stratgy")
+    assert "unmatched" not in await asked(door, path, types="strategy", scopes="user:alice")
+    assert "unmatched" not in await asked(door, path)
+
+
+async def test_a_word_that_a_retired_item_alone_has_is_known(door: Door) -> None:
+    assert (await door.delete(f"{K}/a", headers=ALICE)).is_success
+    answer = await asked(door, K, types="strategy")
+    assert answer["total"] == 0
+    assert "unmatched" not in answer
+
+
+async def test_nothing_is_said_to_who_sees_no_item_at_all() -> None:
+    async with http_door() as empty:
+        assert "unmatched" not in await asked(empty, K, types="stratgy")
+        assert "unmatched" not in await asked(empty, "/api/knowledge/search", types="stratgy")
+
+
+async def test_as_of_a_moment_the_words_of_then_are_meant(door: Door) -> None:
+    (told,) = (await asked(door, K, types="tool", as_of="1"))["unmatched"]
+    assert told["message"] == "no item that you see has the type 'tool': there are 'strategy'"
