@@ -42,8 +42,10 @@ def facets(
     wanted: Wanted,
     as_of: int | None = None,
     moment: datetime | None = None,
+    most: int | None = None,
 ) -> JsonObject:
-    """The values of each facet with their numbers of items, and the `total` of items."""
+    """The values of each facet with their numbers of items, and the `total` of items; of the first `most` items."""
+    first = "" if most is None else f"LIMIT {int(most)}"
     selection = selected(cursor, org, caller, wanted, as_of, moment)
     status = status_in(cursor, org, wanted, as_of, moment)
     counted = " UNION ALL ".join(
@@ -56,7 +58,7 @@ def facets(
                 SELECT k.types, k.scopes, k.owner, {status} AS status, {layer_in("k.")} AS layer, k.tags,
                     CASE WHEN k.memory IS NOT NULL AND {words_hold("k.")}
                         THEN json_object('tags', json_extract(k.memory, '$.tags')) END AS memory
-                {selection.matching()})
+                {selection.matching()} {first})
             {counted} UNION ALL SELECT 'total', NULL, count(*) FROM matching""",
         list(selection.values),
     ).fetchall()

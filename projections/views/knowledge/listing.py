@@ -73,8 +73,7 @@ def items_in(
     """A page of the items that the caller sees, in the state of the view that whoever asks has begun."""
     selection = selected(cursor, org, caller, wanted, as_of, moment)
     if as_of is None and wanted.since is None and wanted.until is None and sort in ("newest", "oldest"):
-        table, holds = _NOW
-        selection = replace(selection, source=table, where=[holds, *selection.where])
+        selection = _without_verdicts(selection)
     rows = rows_created_at if as_of is None else partial(_rows_at, as_of)
     measured = _NOW_MEASURED if as_of is None else Measured(f"knowledge_at({int(as_of)})", BYTES)
     page = page_in(cursor, selection, window, rows, _ORDERS[sort], measured=measured)
@@ -97,6 +96,27 @@ def in_list(row: JsonObject, wanted: Wanted) -> JsonObject:
 def _rows_at(as_of: int, cursor: duckdb.DuckDBPyConnection, created: Sequence[int]) -> list[JsonObject]:
     at = among_numbers("created_position", created)
     return named_rows(cursor, f"SELECT {ITEM_COLUMNS} FROM knowledge_at({int(as_of)}) WHERE {at}")
+
+
+def _without_verdicts(selection: Selection) -> Selection:
+    """The same rows as of now, where no verdict on an item is looked at."""
+    table, holds = _NOW
+    return replace(selection, source=table, where=[holds, *selection.where])
+
+
+def has_any(
+    cursor: duckdb.DuckDBPyConnection,
+    org: str,
+    caller: Caller,
+    wanted: Wanted,
+    as_of: int | None = None,
+    moment: datetime | None = None,
+) -> bool:
+    """Whether the caller sees an item with these words, by whom it was stated or whose it is; no scores, no times."""
+    selection = selected(cursor, org, caller, wanted, as_of, moment)
+    if as_of is None:
+        selection = _without_verdicts(selection)
+    return bool(cursor.execute(f"SELECT 1 {selection.matching()} LIMIT 1", list(selection.values)).fetchall())
 
 
 def wanted_among(
