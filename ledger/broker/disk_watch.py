@@ -3,8 +3,9 @@
 Measured with nats-server 2.15.1: after one write that failed, it answers no publication to that stream any more, even
 when there is space again, until it is restarted; what it had acknowledged is all there then. It reports this in its log
 only, so the log is followed here. Where the disk is gone, read-only or has no byte left, its log is silent, too: then
-the directory tells, in which a little is written and removed at each look. Rights and free space alone do not: a disk
-that the kernel froze after an error (`emergency_ro`) answers both as if nothing was wrong.
+the directory tells: by its rights, its free space, and a little that is written into it and removed every few
+seconds. Rights and space alone do not: a disk that the kernel froze after an error (`emergency_ro`) answers both as if
+nothing was wrong.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ log = structlog.get_logger(__name__)
 ROOM_BYTES = 16 * 1024 * 1024
 """Free space that is needed before a restart."""
 _LOOK_EVERY = 0.5
+_WRITE_EVERY = 10  # looks: the file system of an idle node has to note each file that comes and goes
 _LITTLE = bytes(4096)  # a block of its own, as what follows a full one needs
 _SIGNS = (b"no space left on device", b"disk quota exceeded", b"Critical write error", b"failed to store a msg")
 
@@ -34,6 +36,7 @@ class BrokerDisk:
     def __init__(self, files: ServerFiles, start_again: Callable[[], None]) -> None:
         self._files, self._start_again = files, start_again
         self._read_to = self._size()
+        self._looks = 0
         self.trouble: str | None = None
         self.cause = ""
         """The first part of the trouble: what cannot be written, and why."""
@@ -57,10 +60,13 @@ class BrokerDisk:
                 self._read_to, self.trouble = self._size(), None
 
     def _hindrance(self) -> tuple[str, str] | None:
-        """Why nothing can be written now, and until when; None where a little could."""
+        """Why nothing can be written now, and until when; None where that is not known."""
+        self._looks += 1
         try:
             writable = os.access(self._files.store, os.W_OK | os.X_OK)  # false on a read-only disk for root, too
-            if writable:
+            if writable and self._free() < len(_LITTLE):
+                return self._full()
+            if writable and (self.trouble is not None or self._looks % _WRITE_EVERY == 0):
                 self._write_a_little()
         except OSError as error:
             if error.errno in FULL:
