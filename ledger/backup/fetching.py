@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -15,7 +15,7 @@ from kledger.contract.errors import BackupDamaged, BackupMismatch, BrokerUnavail
 from ledger.archive.event_file import file_digest
 from ledger.backup.address import is_in_store
 from ledger.backup.columns import listed_files
-from ledger.backup.manifest import Manifest, load, save
+from ledger.backup.manifest import load, save
 from ledger.backup.opening import opened
 from ledger.backup.place import BESIDE, EVENTS, Directory, Place
 from ledger.backup.sessions import WORDS
@@ -79,7 +79,7 @@ def fetch(place: Place, directory: Path, progress: Progress = silent, *, columns
                 path.unlink()
                 raise damaged(place, [f"{segment.file} was changed: its SHA-256 is another one"])
         progress(segment.last, manifest.position, segment.last / max(time.monotonic() - started, 1e-9))
-    manifest = manifest.with_columns(_columns_here(place, here, manifest) if columns else None)
+    manifest = manifest.with_columns(columns_here(place, here, manifest.columns or {}) if columns else None)
     try:
         for name in place.sizes():
             if name in BESIDE or WORDS.fullmatch(name):
@@ -89,10 +89,10 @@ def fetch(place: Place, directory: Path, progress: Progress = silent, *, columns
     save(here, manifest)  # as it was when the files were chosen
 
 
-def _columns_here(place: Place, here: Directory, manifest: Manifest) -> dict[str, str]:
-    """Bring the decoded columns here that are whole; their digests, by the name of the segment."""
+def columns_here(place: Place, here: Directory, columns: Mapping[str, str]) -> dict[str, str]:
+    """Bring those of these decoded columns here that are whole; their digests, by the name of the segment."""
     whole: dict[str, str] = {}
-    for segment, digest in (manifest.columns or {}).items():
+    for segment, digest in columns.items():
         try:
             for name, expected in listed_files(place, segment, digest):
                 path = here.path / name

@@ -17,8 +17,10 @@ from pathlib import Path
 from kledger.contract.errors import BackupMismatch, NotRepairable
 from ledger.backup.beside import keep_beside
 from ledger.backup.checking import intact, read_backup
+from ledger.backup.fetching import columns_here
 from ledger.backup.keys import BroughtBack, bring_back_keys
 from ledger.backup.manifest import Manifest, save, writing_to
+from ledger.backup.place import Directory
 from ledger.backup.restoring import Restored, restore
 from ledger.backup.witnesses import SignedLog, Witness
 from ledger.backup.writing import BackupWriter
@@ -169,12 +171,18 @@ async def _write_merged(
     witness: Witness | None,
     progress: Progress,
 ) -> None:
-    """Write the backup's events, then the stream's events after them."""
+    """Write the backup's events, then the stream's events after them, and what the backup has of decoded columns.
+
+    Where it has some, its events are in files as they were: columns are those of one file.
+    """
+    ends = {one.last for one in manifest.segments} if manifest.columns else set()
     with writing_to(into) as fresh:
         writer = BackupWriter(into, fresh, witness)
         last = max(damage.head, manifest.position)
         for batch in read_backup(directory):
             writer.add([one.event for one in batch])
+            if writer.position in ends:
+                writer.close()
             progress(writer.position, last, 0.0)
         if damage.head > manifest.position:
             async with contextlib.aclosing(ledger.read(manifest.position + 1, batch=_READ_EVENTS)) as batches:
@@ -183,7 +191,12 @@ async def _write_merged(
                     progress(writer.position, last, 0.0)
         written = writer.close().with_tokens(manifest.tokens)
         signed = witness or manifest.signed
-        save(into, written if signed is None else written.with_signed(signed))
+        written = written if signed is None else written.with_signed(signed)
+        if manifest.columns is not None:
+            there = {one.stretch.name for one in written.segments}
+            wanted = {name: digest for name, digest in manifest.columns.items() if name in there}
+            written = written.with_columns(columns_here(Directory(directory), Directory(into), wanted))
+        save(into, written)
 
 
 async def _keep_beside(access: BrokerAccess, into: Path) -> None:

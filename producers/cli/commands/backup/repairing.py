@@ -72,7 +72,7 @@ def repair(
     beside = Path.cwd() if is_in_store(source) else named.parent
     kept_in = into or beside / f"{named.name}-repaired-{datetime.now(UTC):%Y%m%dT%H%M%SZ}"
     check_directory_place(kept_in)
-    with bar("repair", None) as shown, brought_here(source, None, moving(shown)) as here:
+    with bar("repair", None) as shown, brought_here(source, None, moving(shown), columns=True) as here:
         load(here)  # before a broker is started
         repaired = on_broker(
             data,
