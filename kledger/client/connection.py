@@ -32,7 +32,7 @@ from kledger.client.transport.exchange import (
     Transport,
 )
 from kledger.client.transport.json_body import encoded
-from kledger.client.transport.unreachable import is_refused, no_address, to_start, wrong_address
+from kledger.client.transport.unreachable import is_refused, no_address, to_start, wrong_address, wrong_path
 from kledger.contract.addresses import is_http_address
 from kledger.contract.errors import (
     BrokerUnavailable,
@@ -50,6 +50,7 @@ RETRY_FOR_VARIABLE = "KLEDGER_RETRY_FOR"
 CONNECT_TIMEOUT = 5.0  # seconds; an address that is nobody's may answer nothing at all
 FIRST_PAUSE = 0.1  # seconds; doubled each time
 LONGEST_PAUSE = 2.0
+UNKNOWN_ROUTE = "unknown_route"  # what a node answers where it has nothing
 LONGEST_WAIT = 30.0  # what a node may ask for before the next try
 TOKEN_VARIABLE = "KLEDGER_TOKEN"
 URL_VARIABLE = "KLEDGER_URL"
@@ -187,9 +188,16 @@ class Connection:
         self.answered = True
         if answer.status < 400 or answer.status == also:
             return answer
-        refusal = error_of_body(answer.status, answer.content, answer.url)
+        refusal = self._refusal(answer)
         # What came too soon was not looked at: sending it later repeats nothing.
         return _Failed(refusal, isinstance(refusal, RateLimited) or (repeatable and _passes(refusal)))
+
+    def _refusal(self, answer: Reply) -> LedgerError:
+        refusal = error_of_body(answer.status, answer.content, answer.url)
+        no_node = isinstance(refusal, NodeUnreachable) or refusal.code == UNKNOWN_ROUTE
+        if no_node and (said := wrong_path(self.address)) is not None:
+            return NodeUnreachable(said, url=self.address, status=answer.status)
+        return refusal
 
     def _connect_timeout(self) -> float:
         return min(self.timeout, CONNECT_TIMEOUT)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import copy
 import pickle
+import re
 import socket
 import ssl
 import threading
@@ -98,6 +99,44 @@ async def test_another_server_at_the_address_is_no_node(kind: Any) -> None:
                 await asyncio.to_thread(ask) if kind is LedgerClient else await ask()
             assert refused.value.details["status"] in (404, 501)
             assert len(refused.value.message) < 450
+
+
+async def test_a_path_in_the_address_is_named_where_no_node_is_behind_it(node: ScriptedNode) -> None:
+    nothing = {"error": {"code": "unknown_route", "message": "there is no /x/api: /openapi.json lists what there is"}}
+    node.says("GET /x/api/knowledge/k-1", nothing, 404)
+    node.says("GET /ui/api/knowledge/k-1", b"<html>", 404)
+    node.says("GET /proxied/api/knowledge/k-1", {"id": "k-1"})
+    for path in ("/x", "/ui/"):
+        with LedgerClient(node.url + path) as ledger, pytest.raises(NodeUnreachable) as refused:
+            await asyncio.to_thread(ledger.get, "k-1")
+        async with AsyncLedgerClient(node.url + path) as other:
+            with pytest.raises(NodeUnreachable, match=re.escape(refused.value.message)):
+                await other.get("k-1")
+        assert refused.value.message.startswith(f"at the path {path} of {node.url}{path} there is no node")
+        assert f"write {node.url}, unless a proxy" in refused.value.message
+    with LedgerClient(f"{node.url}/proxied") as ledger:
+        assert (await asyncio.to_thread(ledger.get, "k-1"))["id"] == "k-1"
+
+
+def test_a_program_that_speaks_no_http_is_told_as_one_and_not_quoted() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as broker:
+
+        def greet() -> None:
+            caller, _ = broker.accept()
+            with caller:
+                caller.sendall(b'INFO {"server_id":"NCIBB","auth_required":true} \r\n')
+                caller.recv(1 << 16)
+
+        thread = threading.Thread(target=greet)
+        thread.start()
+        with (
+            LedgerClient(f"http://127.0.0.1:{broker.getsockname()[1]}") as ledger,
+            pytest.raises(NodeUnreachable, match="what it says is no HTTP: another program answers there") as refused,
+        ):
+            ledger.get("k-1")
+        thread.join()
+    assert "server_id" not in refused.value.message
+    assert "start one with" not in refused.value.message
 
 
 @contextmanager

@@ -55,6 +55,10 @@ class NotConnected(ConnectionBroken):
     """There was no connection: the request was surely not handled."""
 
 
+class NotHttp(ConnectionBroken):
+    """What answers there speaks something else: the address is that of another program."""
+
+
 class Transport(Protocol):
     """Carries requests to one node."""
 

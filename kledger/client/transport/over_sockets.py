@@ -12,7 +12,14 @@ import socket
 import threading
 import time
 from collections.abc import Callable
-from http.client import HTTPConnection, HTTPException, HTTPResponse, IncompleteRead
+from http.client import (
+    BadStatusLine,
+    HTTPConnection,
+    HTTPException,
+    HTTPResponse,
+    IncompleteRead,
+    RemoteDisconnected,
+)
 from typing import NamedTuple
 from urllib.parse import quote, urlencode, urlsplit
 
@@ -22,6 +29,7 @@ from kledger.client.transport.exchange import (
     ConnectionTimedOut,
     NoSuchAddress,
     NotConnected,
+    NotHttp,
     R,
     Reply,
     ReplyTimedOut,
@@ -77,6 +85,8 @@ class SocketTransport:
             raise ReplyTimedOut(str(error)) from error
         except (OSError, HTTPException) as error:
             connection.close()
+            if isinstance(error, BadStatusLine) and not isinstance(error, RemoteDisconnected):
+                raise NotHttp("what it says is no HTTP") from error
             raise ConnectionBroken(str(error) or type(error).__name__) from error
         except BaseException:  # what is interrupted halfway cannot be used again
             connection.close()

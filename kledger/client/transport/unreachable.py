@@ -10,6 +10,7 @@ from urllib.parse import quote, urlsplit
 
 from kledger import DEFAULT_URL
 from kledger.client.slips.own_names import QUERY
+from kledger.client.transport.exchange import NotHttp
 from kledger.contract.addresses import LOOPBACK
 
 LONG = 60_000  # characters of an address, beyond which it is its length that is refused
@@ -23,6 +24,10 @@ def is_refused(error: Exception) -> bool:
 def wrong_address(error: Exception, address: str) -> str | None:
     """What is wrong with the address itself, and what to do; None where a node may answer there a moment later."""
     for each in _causes(error):
+        if isinstance(each, NotHttp):
+            return (
+                f"({each}: another program answers there); check the address: kledger up prints a node's as it starts"
+            )
         if isinstance(each, socket.gaierror) and each.errno == socket.EAI_NONAME:
             return f"(nobody knows a host {urlsplit(address).hostname!r}); check the address"
         if isinstance(each, ssl.SSLCertVerificationError):
@@ -31,6 +36,17 @@ def wrong_address(error: Exception, address: str) -> str | None:
             plain = address.replace("https://", "http://", 1)
             return f"(no TLS there); a node speaks plain HTTP where no proxy stands before it: try {plain}"
     return None
+
+
+def wrong_path(address: str) -> str | None:
+    """What is wrong with an address behind which no node was found, where it has a path; None where it has none."""
+    parts = urlsplit(address)
+    if not parts.path.strip("/"):
+        return None
+    return (
+        f"at the path {parts.path} of {address} there is no node: write {parts.scheme}://{parts.netloc}, unless a "
+        "proxy serves one at a path, and then check it"
+    )
 
 
 def to_start(address: str) -> str:
