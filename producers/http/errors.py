@@ -23,7 +23,7 @@ from ledger.runtime.gc_tuning import let_go
 from producers.http.answers import Json
 from producers.http.meant import methods_of, near, other_method
 from producers.operations.updated import error_body
-from producers.requests.reading import refusal
+from producers.requests.reading import FieldsAt, fields_in, refusal, unknown_fields
 
 _CODES = {
     400: ("bad_json", "bad_request", "illegal_query"),
@@ -145,11 +145,11 @@ async def _unfit(request: Request, error: Exception) -> Json:
     return answer(refusal([_placed(fault) for fault in error.errors()], _part(error), _fields_of_body(request)))
 
 
-def _fields_of_body(request: Request) -> list[str]:
+def _fields_of_body(request: Request) -> FieldsAt:
     """The fields that the body of this route may have; none where it is of no one model."""
     body = getattr(request.scope.get("route"), "body_field", None)
     model = None if body is None else body.field_info.annotation
-    return list(model.model_fields) if isinstance(model, type) and issubclass(model, BaseModel) else []
+    return fields_in(model) if isinstance(model, type) and issubclass(model, BaseModel) else unknown_fields
 
 
 def _part(error: RequestValidationError) -> str:

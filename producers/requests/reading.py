@@ -7,8 +7,8 @@ and what to do. Every interface reads its input here, so that each refuses the s
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from typing import Any, TypeVar
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar, get_args
 
 import orjson
 from pydantic import BaseModel, ValidationError
@@ -109,7 +109,7 @@ def parse(model: type[M], document: object, what: str = "the body") -> M:
         return model.model_validate(read)
     except ValidationError as error:
         faults = error.errors(include_url=False, include_input=False)
-        raise refusal(faults, what, list(model.model_fields), dropped) from error
+        raise refusal(faults, what, fields_in(model), dropped) from error
 
 
 def _without_most_unknown(model: type[BaseModel], document: object) -> tuple[object, int]:
@@ -128,8 +128,40 @@ def _without_most_unknown(model: type[BaseModel], document: object) -> tuple[obj
     return {name: value for name, value in document.items() if name not in dropped}, len(dropped)
 
 
+FieldsAt = Callable[[Sequence[int | str]], Sequence[str]]
+"""The fields that there are at a place of a document; none where nobody knows."""
+
+
+def fields_in(model: type[BaseModel]) -> FieldsAt:
+    """The fields of a model's document, and of each object within it that is of one model."""
+
+    def at(place: Sequence[int | str]) -> Sequence[str]:
+        found: type[BaseModel] | None = model
+        for part in place:
+            if found is not None and part in found.model_fields:
+                found = _one_model(found.model_fields[str(part)].annotation)
+            elif not isinstance(part, int):  # within free-form JSON, or one of several forms
+                return ()
+        return () if found is None else list(found.model_fields)
+
+    return at
+
+
+def _one_model(annotation: Any) -> type[BaseModel] | None:
+    """The model of an annotation, or of the entries of a list; None where there is none, or several."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return annotation
+    found = {model for each in get_args(annotation) if (model := _one_model(each)) is not None}
+    return found.pop() if len(found) == 1 else None
+
+
+def unknown_fields(_place: Sequence[int | str]) -> Sequence[str]:
+    """Of a document that nobody knows the fields of."""
+    return ()
+
+
 def refusal(
-    faults: Sequence[Any], what: str = "the body", fields: Sequence[str] = (), dropped: int = 0
+    faults: Sequence[Any], what: str = "the body", fields: FieldsAt = unknown_fields, dropped: int = 0
 ) -> InvalidPayload | IllegalScope:
     """The error of ours for pydantic's list of faults: illegal_scope when scopes are all that is wrong. `fields` are
     those that there are, where the caller knows them. Of more faults than MOST_TOLD, `more` says how many there are,
@@ -146,14 +178,19 @@ def refusal(
     details = in_details(errors, of)
     errors = details["errors"]
     shown = errors[:5]
-    lists = [at for at, error in enumerate(shown) if error["reason"].startswith(_THERE_ARE)]
     reasons = "; ".join(
-        f"{error['field'] or 'it'} {_NO_FIELD if at in lists[1:] else error['reason']}"  # which there are: said once
+        f"{error['field'] or 'it'} {_NO_FIELD if _is_said(error, shown[:at]) else error['reason']}"
         for at, error in enumerate(shown)
     )
     more = f"; and {of - 5} more" if of > 5 else ""
     kind = IllegalScope if faults and all(map(_is_about_scopes, faults)) else InvalidPayload
     return kind(f"{what} does not fit: {reasons}{more}", **details)
+
+
+def _is_said(error: JsonObject, before: Sequence[JsonObject]) -> bool:
+    """Whether an error before it has told already which fields there are."""
+    reason = error["reason"]
+    return reason.startswith(_THERE_ARE) and any(each["reason"] == reason for each in before)
 
 
 def in_details(errors: Sequence[JsonObject], of: int) -> JsonObject:
@@ -168,7 +205,7 @@ def some_of(names: Sequence[str]) -> str:
     return ", ".join(name[:LONGEST] for name in names[:5]) + more
 
 
-def _told(faults: Sequence[Any], fields: Sequence[str]) -> list[tuple[str, list[str]]]:
+def _told(faults: Sequence[Any], fields: FieldsAt) -> list[tuple[str, list[str]]]:
     """Each place with what is wrong there. Of a value that may have several forms it is what is wrong in the one that
     it has; where it has none, all that it may be.
     """
@@ -197,7 +234,7 @@ def _is_about_scopes(fault: Any) -> bool:
     return fault["type"] in _SCOPE_FAULTS and bool(_SCOPE_FIELDS.intersection(map(str, fault["loc"])))
 
 
-def _reason(fault: Any, fields: Sequence[str] = ()) -> str:
-    if fields and fault["type"] == "extra_forbidden" and len(fault["loc"]) == 1:
-        return f"{_THERE_ARE}{', '.join(fields)}"
+def _reason(fault: Any, fields: FieldsAt) -> str:
+    if fault["type"] == "extra_forbidden" and (there := fields(fault["loc"][:-1])):
+        return f"{_THERE_ARE}{', '.join(there)}"
     return in_plain_words(fault)

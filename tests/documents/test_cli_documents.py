@@ -63,6 +63,21 @@ def test_a_directory_is_ingested_file_by_file_under_its_name(node: ScriptedNode,
     assert "2 documents: 4 chunks saved, 2 unchanged, 0 retired" in ran.stdout
 
 
+def test_a_file_that_does_not_say_what_it_is_is_told_the_option_for_it(node: ScriptedNode, tmp_path: Path) -> None:
+    missing = {"field": "content_type", "reason": "is missing, and no name says what the file is: write text"}
+    told = {"code": "invalid_payload", "message": f"content_type {missing['reason']}", "details": {"errors": [missing]}}
+    node.says("POST /api/documents", {"error": told}, 422)
+    (tmp_path / "notes.xyz").write_text("a")
+    ran = kledger("ingest", str(tmp_path / "notes.xyz"), "--json")
+    assert json.loads(ran.stdout)["documents"][0]["error"]["message"].startswith("--content-type is missing, and")
+
+
+def test_one_chunk_is_no_chunks(node: ScriptedNode, tmp_path: Path) -> None:
+    node.says("POST /api/documents", {**DONE, "saved": 1}, 201)
+    (tmp_path / "b.md").write_text("# B")
+    assert "1 document: 1 chunk saved, " in kledger("ingest", str(tmp_path / "b.md"), "--wait", "0").stdout
+
+
 def test_empty_files_and_files_of_other_types_are_named_and_counted(node: ScriptedNode, tmp_path: Path) -> None:
     node.says("POST /api/documents", DONE, 201)
     node.says("POST /api/documents", DONE, 201)

@@ -72,6 +72,11 @@ def test_a_function_names_its_own_arguments(shared_node: RunningNode, said: str)
 
 
 ADVICE = {
+    "this node asks for a token: send Authorization: Bearer with a token of this node (kledger token create; "
+    "KLEDGER_TOKEN for our programs)": "this node asks for a token: give the client one of this node, as token=… or in "
+    "KLEDGER_TOKEN (kledger token create makes one)",
+    "you are user:ann: ask without an identity": "you are user:ann: ask through a client that acts as nobody, as "
+    "acting_as() makes one",
     "you may not: ask as user:jonas, in the X-Ledger headers": "ask as user:jonas, with acting_as(user='jonas')",
     "you may not: ask as team:o'neil, in the X-Ledger headers": "ask as team:o'neil, with acting_as(team=\"o'neil\")",
     "you may not: ask as dept:hr, in the X-Ledger headers": "ask as dept:hr, with acting_as(scopes=['dept:hr'])",

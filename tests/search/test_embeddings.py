@@ -24,6 +24,7 @@ from projections.vectors.embedding.kept_jetstream import (
     subject_of,
 )
 from projections.vectors.errors import EmbeddingFailed
+from tests.free_ports import free_address
 from tests.openai_server import EmbeddingEndpoint, embedding_endpoint
 
 
@@ -153,6 +154,16 @@ async def test_a_refusal_is_an_error_of_ours(endpoint: EmbeddingEndpoint, embedd
     with pytest.raises(EmbeddingFailed, match=r"small at .* refused") as failure:
         await embedder.embed(["git"])
     assert failure.value.code == "embedding_failed"
+
+
+async def test_an_endpoint_that_does_not_answer_is_told_with_why() -> None:
+    address = free_address()
+    embedder = OpenAIEmbedder(base_url=f"http://{address}/v1", api_key="secret", model="small", dimensions=64)
+    with pytest.raises(EmbeddingFailed) as failure:
+        await embedder.embed(["git"])
+    await embedder.close()
+    assert "gave no vectors for 1 text: Connection error (" in failure.value.message
+    assert "); check KLEDGER_EMBEDDING_URL" in failure.value.message
 
 
 async def test_vectors_of_another_size_are_an_error(endpoint: EmbeddingEndpoint, embedder: OpenAIEmbedder) -> None:

@@ -12,6 +12,11 @@ _HEADERS = ", in the X-Ledger headers"
 _ASK_AS = re.compile(rf"ask as (?P<kind>[\w-]+):(?P<name>.+?){re.escape(_HEADERS)}")
 _ACTING_AS = re.compile(r""", with acting_as\(\w+=(?:'[^']*'|"[^"]*"|\[[^\]]*\])\)""")
 _PHRASES = (
+    (
+        "send Authorization: Bearer with a token of this node (kledger token create; KLEDGER_TOKEN for our programs)",
+        "give the client one of this node, as token=… or in KLEDGER_TOKEN (kledger token create makes one)",
+    ),
+    ("ask without an identity", "ask through a client that acts as nobody, as acting_as() makes one"),
     ("revise it with PUT", "revise it with revise()"),
     ("PUT it to use it again", "set it whole with profiles.put() to use it again"),
     ("POST /api/v1/memories begins it", "profiles.register() begins it"),

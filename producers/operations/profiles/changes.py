@@ -32,7 +32,7 @@ from producers.operations.desk import Desk
 from producers.operations.outcomes import ATTEMPTS
 from producers.operations.profiles.reading import MEMORY_TYPES, Memories, Memory, both, owner_of
 from producers.operations.publish import event_id, mismatch, publish
-from producers.requests.reading import in_details, refusal, some_of
+from producers.requests.reading import fields_in, in_details, refusal, some_of
 from projections.views.profiles import ask
 from projections.views.profiles.content import CONTENTS, default_content, filled, unknown_names, validated
 from projections.views.profiles.merge_patch import merge_patch
@@ -245,5 +245,5 @@ def _checked(memory_type: ProfileType, content: JsonObject) -> JsonObject:
         raise refusal(
             error.errors(include_url=False, include_input=False),
             f"the content of the {memory_type} memory",
-            list(CONTENTS[memory_type].model_fields),
+            fields_in(CONTENTS[memory_type]),
         ) from error

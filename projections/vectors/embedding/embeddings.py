@@ -196,7 +196,7 @@ class OpenAIEmbedder:
     def _given(self, sizes: set[int], rows: int, texts: int) -> str:
         """What an answer had that does not fit, and which setting makes it fit where one does."""
         if rows != texts:
-            return f"{rows} vectors for {texts} texts"
+            return f"{rows} vectors for {_number_of(texts)}"
         if len(sizes) > 1:
             return f"vectors of {sorted(sizes)} numbers, where all have one size"
         (size,) = sizes
@@ -223,7 +223,7 @@ class OpenAIEmbedder:
         import openai
 
         failure = EmbeddingFailed(
-            f"{self.model} at {self._base_url} gave no vectors for {texts} texts: {error}; "
+            f"{self.model} at {self._base_url} gave no vectors for {_number_of(texts)}: {_said_by(error)}; "
             "check KLEDGER_EMBEDDING_URL, KLEDGER_EMBEDDING_KEY and KLEDGER_EMBEDDING_MODEL"
         )
         if isinstance(error, openai.APIStatusError):
@@ -234,3 +234,13 @@ class OpenAIEmbedder:
     async def close(self) -> None:
         """Close the connections."""
         await self._client.close()
+
+
+def _number_of(texts: int) -> str:
+    return "1 text" if texts == 1 else f"{texts} texts"
+
+
+def _said_by(error: Exception) -> str:
+    """What went wrong, as part of a sentence. Of a connection the client library says no more than that it failed."""
+    cause = f" ({error.__cause__})" if type(error).__name__ == "APIConnectionError" and error.__cause__ else ""
+    return f"{str(error).rstrip('.')}{cause}"

@@ -151,7 +151,10 @@ def _ingested(session: Session, path: Path, document_id: str, stated: dict[str, 
     except (NodeUnreachable, BrokerUnavailable):
         raise
     except LedgerError as error:
-        return {"id": document_id, "error": advised_row({"code": error.code, "message": error.message})}
+        from kledger.client.slips.own_names import retold  # for what is refused alone
+
+        message = retold(error, lambda field: "--content-type" if field == "content_type" else field)
+        return {"id": document_id, "error": advised_row({"code": error.code, "message": message})}
     return dict(done)
 
 
@@ -172,10 +175,9 @@ def _told(answer: dict[str, Any]) -> Answer:
         rows.add_row(plain(each["id"]), *counts, plain(each["error"]["message"]) if "error" in each else "")
     for each in answer["skipped"][:SHOWN_SKIPPED]:
         rows.add_row(plain(each["id"]), "", "", "", f"left out: {plain(each['reason'])}")
-    said = (
-        f"{counted(len(answer['documents']) - answer['refused'], 'document')}: {answer['saved']} chunks saved, "
-        f"{answer['unchanged']} unchanged, {answer['retired']} retired"
-    )
+    read, saved = len(answer["documents"]) - answer["refused"], answer["saved"]
+    said = f"{counted(read, 'document')}: {counted(saved, 'chunk')} saved, {answer['unchanged']} unchanged, "
+    said += f"{answer['retired']} retired"
     if answer["held"]:
         said += f"; {answer['held']} held, as a person had retired or corrected them: see kledger memory held"
     if answer["refused"]:
