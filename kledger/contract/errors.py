@@ -151,6 +151,12 @@ class BackupDamaged(LedgerError):
     """A backup has missing, changed or cut files; `details["problems"]` lists them."""
 
 
+class NoBackup(BackupDamaged):
+    """There is no backup: nothing is at the place, or files that are none of one."""
+
+    code = "no_backup"
+
+
 class BackupMismatch(LedgerError):
     """The directory holds something else, or the backup of another stream."""
 

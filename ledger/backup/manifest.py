@@ -14,11 +14,11 @@ from datetime import UTC, datetime
 
 import orjson
 
-from kledger.contract.errors import BackupDamaged, BackupMismatch
+from kledger.contract.errors import BackupDamaged, BackupMismatch, NoBackup
 from ledger.archive.columns_manifest import is_sha256
 from ledger.archive.segments import COLUMNS
 from ledger.archive.segments import Segment as Stretch
-from ledger.backup.place import BESIDE, EVENTS, LOCK, Place, Where, not_writable, place_of
+from ledger.backup.place import BESIDE, EVENTS, LOCK, Directory, Place, Where, not_writable, place_of
 from ledger.backup.place import MANIFEST as NAME
 from ledger.backup.witnesses import Witness
 from ledger.event import JsonObject
@@ -118,14 +118,14 @@ def segment_name(first: int, last: int) -> str:
 
 
 def load(where: Where) -> Manifest:
-    """Load the manifest of a backup. Raises BackupDamaged when it is missing, changed or truncated."""
+    """Load the manifest of a backup. Raises BackupDamaged when it is missing, changed or truncated, NoBackup when
+    nothing of a backup is there.
+    """
     place = place_of(where)
     try:
         raw = place.read(NAME)
     except OSError as error:
-        raise BackupDamaged(
-            f"there is no backup in {place}: {NAME} cannot be read ({error.strerror or error})"
-        ) from error
+        raise _without_manifest(place, error) from error
     try:
         document = orjson.loads(raw)
         content = document["backup"]
@@ -141,6 +141,30 @@ def load(where: Where) -> Manifest:
             "back up into a new directory"
         ) from error
     return manifest
+
+
+def _without_manifest(place: Place, error: OSError) -> BackupDamaged:
+    """What a place is whose manifest cannot be read: a backup that has lost it, something else, or nothing."""
+    if isinstance(error, NotADirectoryError):
+        return NoBackup(f"{place} is a file: name the directory of a backup, into which kledger backup wrote")
+    if not isinstance(error, FileNotFoundError):
+        return BackupDamaged(f"{NAME} of the backup in {place} cannot be read: {error.strerror or error}")
+    there, has_events = _what_is_there(place)
+    if has_events:
+        return BackupDamaged(
+            f"the backup in {place} has lost its {NAME}: take this file from another copy of the backup"
+        )
+    what = f"has no {NAME}, so it is no backup" if there else "is not there, or has nothing in it"
+    return NoBackup(f"{place} {what}: check the name of the directory, into which kledger backup wrote")
+
+
+def _what_is_there(place: Place) -> tuple[bool, bool]:
+    """Whether anything is at a place, and whether events of a backup are. A directory may be any: it is not walked."""
+    if isinstance(place, Directory):
+        there = place.path.is_dir() and any(place.path.iterdir())
+        return there, any((place.path / EVENTS).glob("*.parquet"))
+    names = place.sizes()
+    return bool(names), any(name.startswith(f"{EVENTS}/") for name in names)
 
 
 def save(where: Where, manifest: Manifest) -> None:

@@ -40,6 +40,7 @@ _CODES = {
         "unknown_session",
         "unknown_prompt",
         "unknown_route",
+        "no_backup",
     ),
     405: ("method_not_allowed",),
     408: ("request_too_slow",),

@@ -55,6 +55,28 @@ def node(monkeypatch: pytest.MonkeyPatch) -> Iterator[ScriptedNode]:
         yield running
 
 
+@pytest.mark.parametrize(
+    "command", ["backup --check {}", "restore-backup {} --data {}-new", "repair --from {} --data d"]
+)
+def test_a_mistyped_directory_is_no_damaged_backup(tmp_path: Path, command: str) -> None:
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "photo.png").touch()
+    (tmp_path / "file").touch()
+    (tmp_path / "emptied" / "events").mkdir(parents=True)
+    (tmp_path / "emptied" / "events" / "000000000000001-000000000000002.parquet").touch()
+    for name, code, told in (
+        ("bakup", "no_backup", "bakup is not there, or has nothing in it: check the name"),
+        ("other", "no_backup", "other has no manifest.json, so it is no backup: check the name"),
+        ("file", "no_backup", "file is a file: name the directory"),
+        ("emptied", "backup_damaged", "emptied has lost its manifest.json: take this file from another copy"),
+    ):
+        place = str(tmp_path / name)
+        ran = kledger(*(word.format(place) for word in command.split()))
+        assert ran.exit_code == 1, ran.output
+        assert told in ran.stderr
+        assert f"({code})" in ran.stderr
+
+
 @pytest.fixture
 def whole(tmp_path: Path) -> Path:
     loop = LoopThread()

@@ -46,6 +46,7 @@ CODES: Mapping[str, str] = {
     "method_not_allowed": "There is no such page.",
     "model_failed": _MODEL,
     "model_refused": "The model declined to answer this. Ask in other words.",
+    "no_backup": _NOT_THERE,
     "node_misconfigured": _SET_UP,
     "node_unreachable": _TRY_AGAIN,
     "not_available": "This node has no such feature, or the model that it needs is not set.",
