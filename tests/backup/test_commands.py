@@ -55,7 +55,7 @@ def node(monkeypatch: pytest.MonkeyPatch) -> Iterator[ScriptedNode]:
         yield running
 
 
-@pytest.mark.parametrize()
+@pytest.mark.parametrize("command", ["backup --check {}", "restore-backup {} --data {}-new"])
 def test_a_mistyped_directory_is_no_damaged_backup(tmp_path: Path, command: str) -> None:
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "photo.png").touch()

@@ -54,6 +54,19 @@ def rows(node: ScriptedNode) -> dict[str, Any]:
     return told
 
 
+def test_a_file_to_write_is_out_or_into_with_every_command_that_writes_one(
+    node: ScriptedNode, rows: dict[str, Any], tmp_path: Path
+) -> None:
+    for option in ("--out", "--into"):
+        file = tmp_path / f"rows{option}.csv"
+        assert kledger("sql", QUERY, option, str(file)).exit_code == 0
+        assert file.stat().st_size
+    for command in ("sql", "replay", "prove"):
+        shown = kledger(command, "--help").stdout
+        assert "--out" in shown
+        assert "--into" in shown
+
+
 def test_csv_has_every_column_and_row(node: ScriptedNode, rows: dict[str, Any]) -> None:
     ran = kledger("sql", QUERY, "--format", "csv")
     assert ran.exit_code == 0, ran.stderr

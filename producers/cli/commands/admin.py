@@ -172,7 +172,10 @@ def verify(
 def replay(
     session: Session,
     into: Annotated[
-        Path, typer.Option(help="The DuckDB file to write, a new one, on the node's machine.", show_default=False)
+        Path,
+        typer.Option(
+            "--into", "--out", help="The DuckDB file to write, a new one, on the node's machine.", show_default=False
+        ),
     ],
     to: Annotated[str | None, typer.Option(help="A position or time; the head when not given.")] = None,
 ) -> Answer:
@@ -207,7 +210,9 @@ def sql(
     ] = None,
     out: Annotated[
         Path | None,
-        typer.Option(help="A file of this machine for the rows: .csv, .parquet, .json.", show_default=False),
+        typer.Option(
+            "--out", "--into", help="A file of this machine for the rows: .csv, .parquet, .json.", show_default=False
+        ),
     ] = None,
     force: Force = False,
 ) -> Answer:

@@ -119,7 +119,9 @@ def _report(report: dict[str, Any]) -> Answer:
 def prove(
     session: Session,
     item: Annotated[str, typer.Argument(help="The item's id.", show_default=False)],
-    into: Annotated[Path | None, typer.Option(help="The file to write.  [proof-ITEM.json]", show_default=False)] = None,
+    into: Annotated[
+        Path | None, typer.Option("--into", "--out", help="The file to write.  [proof-ITEM.json]", show_default=False)
+    ] = None,
     force: Force = False,
 ) -> Answer:
     """Write a proof that the events behind an item stand in the log; check-proof needs no ledger to check it.
