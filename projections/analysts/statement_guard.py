@@ -84,7 +84,10 @@ class StatementGuard:
             return _refuse(f"the statement has {len(statement)} characters, {LONGEST_STATEMENT} are admitted")
         if "\x00" in statement or not _is_utf8(statement):
             return _refuse("the statement holds a NUL character or is not Unicode")
-        tree = _syntax_tree(statement)
+        try:
+            tree = _syntax_tree(statement)
+        except RecursionError:  # of the JSON parser
+            return _refuse("the statement is nested too deeply")
         if tree.get("error"):
             if tree.get("error_type") == "not implemented":
                 return _refuse_kind(statement)

@@ -95,6 +95,16 @@ def test_a_refusal_names_its_reason(statement: str, part: str, guard: StatementG
 
 
 @pytest.mark.parametrize(
+    "statement", ["SELECT " + "[" * 900 + "1" + "]" * 900, "SELECT " + "abs(" * 900 + "1" + ")" * 900]
+)
+def test_a_statement_that_is_nested_beyond_all_reading_is_refused_as_that(
+    statement: str, guard: StatementGuard
+) -> None:
+    """It ended in `Python exception occurred while executing the UDF: RecursionError`."""
+    assert "the statement is nested too deeply" in (guard.refusal(statement) or "")
+
+
+@pytest.mark.parametrize(
     ("statement", "told"),
     [
         ("SELECT cuont(*) FROM t", "there is no function cuont() here: is count() meant?"),
