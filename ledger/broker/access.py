@@ -14,7 +14,7 @@ all publishers are in an account without JetStream, which imports what they may 
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal, get_args
 from urllib.parse import quote, unquote, urlsplit
@@ -55,6 +55,8 @@ class BrokerAccess:
     url: str
     passwords: Mapping[Role, str] = field(default_factory=dict, repr=False)
     own_user: tuple[str, str] | None = field(default=None, repr=False)
+    hindered: Callable[[], str | None] = field(default=lambda: None, repr=False, compare=False)
+    """Returns why the broker cannot store anything now, where that is known: what is to be kept is refused at once."""
 
     @classmethod
     def from_url(cls, url: str) -> BrokerAccess:

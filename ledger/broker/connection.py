@@ -7,8 +7,9 @@ permission, or the time is over.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import ssl
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any
 
@@ -31,6 +32,8 @@ log = structlog.get_logger(__name__)
 CONNECT_TIMEOUT = 5.0
 REQUEST_TIMEOUT = 5.0
 _RECONNECT_WAIT = 0.1
+_ASKS = "$JS."
+"""What subjects begin with at which nothing is kept."""
 _PENDING_BYTES = 8 * 1024 * 1024
 _CLOSES = 3
 _CLOSING_S = 1.0
@@ -84,6 +87,27 @@ class BrokerConnection:
         self._lost_callbacks.add(callback)
         return lambda: self._lost_callbacks.discard(callback)
 
+    def hindered(self) -> str | None:
+        """Why the broker cannot store anything now, where that is known."""
+        return self._access.hindered()
+
+    @contextlib.contextmanager
+    def storing(self) -> Iterator[None]:
+        """Around what has the broker store or remove something: where it is known that it cannot, that is the error.
+
+        Raises BrokerUnavailable.
+        """
+        self._require_storing()
+        try:
+            yield
+        except (BrokerUnavailable, BrokerMisconfigured):
+            self._require_storing()
+            raise
+
+    def _require_storing(self) -> None:
+        if (reason := self.hindered()) is not None:
+            raise BrokerUnavailable(reason, retryable=False)
+
     async def until_connected(self, timeout: float) -> None:
         """Wait for a usable connection. Raises BrokerUnavailable after `timeout` seconds."""
         loop = asyncio.get_running_loop()
@@ -120,8 +144,11 @@ class BrokerConnection:
 
         `lines` are further lines of its headers (ledger/broker/frames.py). It is written `at_once`, or with what else
         this turn of the event loop publishes; a request while no other waits for its answer is written at once. The
-        caller sets the timeout. Raises BrokerUnavailable when there is no connection now.
+        caller sets the timeout. Raises BrokerUnavailable when there is no connection now, and for what is to be kept
+        where the broker is known to have no room for it.
         """
+        if not subject.startswith(_ASKS):
+            self._require_storing()
         at_once = at_once or not self._waiting
         self._counter += 1
         token = str(self._counter)
@@ -187,6 +214,7 @@ class BrokerConnection:
         try:
             return await future
         except TimeoutError:
+            self._require_storing()
             raise BrokerUnavailable(
                 f"the broker at {self.address} did not answer {subject[:200]} within {timeout:.1f} s"
             ) from None

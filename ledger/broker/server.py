@@ -206,7 +206,7 @@ class EmbeddedServer:
         for left in reversed(range(_PORTS)):
             self._port = choose_port(self._files, self._wanted_port)
             write_config(self._files, self._port, passwords, self._cluster, self._max_payload, sync=self._sync)
-            self._access = BrokerAccess(f"nats://{HOST}:{self._port}", passwords)
+            self._access = BrokerAccess(f"nats://{HOST}:{self._port}", passwords, hindered=lambda: self.trouble)
             try:
                 await self._launch(binary)
             except BrokerMisconfigured:

@@ -264,7 +264,8 @@ class JetStreamVault:
         deadline = asyncio.get_running_loop().time() + _PATIENCE
         while True:
             async with self._limit:
-                reply = await self._connection.request(subject, record, {EXPECTED: "0"})
+                with self._connection.storing():
+                    reply = await self._connection.request(subject, record, {EXPECTED: "0"})
             answer = parse_answer(reply.data)
             code = error_code(answer)
             if not code or code in WRONG_LAST_SEQUENCE or (code == STORE_FAILED and await self._get(subject)):
@@ -272,7 +273,8 @@ class JetStreamVault:
             if code == STORE_FAILED and await kept_subjects(self._connection, subject):
                 raise _unreadable(subject)
             if code not in PASSING or asyncio.get_running_loop().time() > deadline:
-                raise error_of(answer, "a record of the vault")
+                with self._connection.storing():
+                    raise error_of(answer, "a record of the vault")
             await asyncio.sleep(0.05)
 
     async def _erase_keys(self, name: str) -> None:
@@ -285,9 +287,11 @@ class JetStreamVault:
         kept = await self._get(subject)
         if kept is None:
             return
-        answer = await self._connection.api(f"STREAM.MSG.DELETE.{KEYS_STREAM}", {"seq": kept[0], "no_erase": False})
-        if error_code(answer) and await self._get(subject) is not None:
-            raise error_of(answer, "the erasure of a key")
+        request: JsonObject = {"seq": kept[0], "no_erase": False}
+        with self._connection.storing():
+            answer = await self._connection.api(f"STREAM.MSG.DELETE.{KEYS_STREAM}", request)
+            if error_code(answer) and await self._get(subject) is not None:
+                raise error_of(answer, "the erasure of a key")
 
 
 def _unreadable(subject: str) -> VaultDamaged:

@@ -88,14 +88,15 @@ class JetStreamSessions:
         deadline = loop.time() + _PATIENCE
         batch = [_Publication(record) for record in records]
         while True:
-            answer = await send_batch(self._connection, batch, max(0.001, deadline - loop.time()))
-            code = error_code(answer)
-            if not code:
-                return int(answer["seq"])
-            if code in WRONG_LAST_SEQUENCE:
-                return None
-            if code not in PASSING or loop.time() + _PAUSE > deadline:
-                raise error_of(answer, f"a batch of {len(records)} records of a session")
+            with self._connection.storing():
+                answer = await send_batch(self._connection, batch, max(0.001, deadline - loop.time()))
+                code = error_code(answer)
+                if not code:
+                    return int(answer["seq"])
+                if code in WRONG_LAST_SEQUENCE:
+                    return None
+                if code not in PASSING or loop.time() + _PAUSE > deadline:
+                    raise error_of(answer, f"a batch of {len(records)} records of a session")
             await asyncio.sleep(_PAUSE)
 
     async def after(self, subjects: str, position: int, limit: int, most: int = MOST_READ) -> list[Record]:
@@ -127,9 +128,11 @@ class JetStreamSessions:
 
     async def purge(self, subjects: str) -> int:
         """See SessionStream.purge."""
-        answer = await self._connection.api(f"STREAM.PURGE.{SESSIONS_STREAM}", {"filter": subjects}, timeout=_PATIENCE)
-        if error_code(answer):
-            raise error_of(answer, "the removal of a session")
+        request: JsonObject = {"filter": subjects}
+        with self._connection.storing():
+            answer = await self._connection.api(f"STREAM.PURGE.{SESSIONS_STREAM}", request, timeout=_PATIENCE)
+            if error_code(answer):
+                raise error_of(answer, "the removal of a session")
         return int(answer.get("purged", 0))
 
     async def close(self) -> None:

@@ -72,8 +72,6 @@ class JetStreamLedger:
         self._stream, self._timeout = stream, append_timeout
         self._batches = asyncio.Semaphore(OPEN_BATCHES)
         self._writable = Writable(writing)
-        self.hindered: Callable[[], str | None] = lambda: None
-        """Returns why the broker cannot store events now, if that is known: an append then fails at once."""
 
     @classmethod
     async def connect(
@@ -188,6 +186,10 @@ class JetStreamLedger:
         return StreamStatus(
             head, int(state["messages"]), int(state["bytes"]), self._reading.server_version, info["config"]
         )
+
+    def hindered(self) -> str | None:
+        """Why the broker cannot store events now, where that is known: an append then fails at once."""
+        return self._writing.hindered()
 
     async def hindrance(self, status: StreamStatus, org: str) -> str | None:
         """Why a stream of this status takes no events of a tenant now, None where it does; stores nothing."""

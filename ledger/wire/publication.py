@@ -30,6 +30,8 @@ TOO_LARGE = frozenset({10054, 10097})
 # Transient: no leader, or one that is not ready; the same id is being stored just now; a batch cut by a lost
 # connection; too many batches open.
 PASSING = frozenset({10008, 10009, 10158, 10176, 10210})
+BATCH_INCOMPLETE = 10176
+"""Of a batch that was cut, or of which a message found no room."""
 NO_SPACE = frozenset({10002, 10023, 10028, 10047, 10077})
 # Room for the batch headers beside those of the event itself.
 _BATCH_HEADER_BYTES = 160
@@ -127,6 +129,9 @@ def error_of(answer: JsonObject, what: str) -> LedgerError:
     code, description = error_code(answer), str(error.get("description", ""))
     if code in TOO_LARGE:
         return PayloadTooLarge(f"{what} is larger than the broker takes ({description})")
+    if code == BATCH_INCOMPLETE:
+        why = "retry, and where it stays so, see whether its disk is full"
+        return BrokerUnavailable(f"the broker did not keep {what} ({code}: {description}): {why}")
     if code in PASSING:
         return BrokerUnavailable(f"the broker cannot take {what} now ({code}: {description}): retry")
     if code in NO_SPACE:

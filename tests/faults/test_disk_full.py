@@ -8,8 +8,9 @@ import errno
 import os
 import signal
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from itertools import count
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -17,13 +18,18 @@ from typing import Any, BinaryIO
 import pytest
 
 from kledger import LedgerClient
-from kledger.contract.errors import BrokerUnavailable, ServiceFailed
+from kledger.contract.errors import BrokerMisconfigured, BrokerUnavailable, LedgerError, ServiceFailed
 from ledger.broker import disk_watch
+from ledger.broker.connection import BrokerConnection
 from ledger.broker.disk_watch import BrokerDisk
 from ledger.broker.server import EmbeddedServer
 from ledger.broker.server_config import ServerFiles
 from ledger.broker.stream_setup import ensure_stream
 from ledger.integrity.signing_keys import SigningKeys
+from ledger.privacy.vault_jetstream import JetStreamVault, ensure_keys_bucket
+from ledger.sessions.jetstream import JetStreamSessions, ensure_sessions_stream
+from ledger.sessions.port import NewRecord
+from ledger.sessions.subjects import SessionKey
 from ledger.store.jetstream import JetStreamLedger
 from tests.conftest import saved
 from tests.journeys.running_node import (
@@ -74,7 +80,6 @@ async def test_a_broker_without_room_says_so_keeps_what_it_acknowledged_and_goes
         await ensure_stream(await server.start())
         ledger = await JetStreamLedger.connect(server.access, append_timeout=PATIENCE)
         hasty = await JetStreamLedger.connect(server.access, append_timeout=1.0)  # a server without room is silent
-        ledger.hindered = hasty.hindered = lambda: server.trouble
         acknowledged = {(await ledger.append(saved("before"))).position: "before"}
         ballast = fill(disk, 120_000)
         for number in count():  # some may be late because the machine is busy
@@ -303,3 +308,55 @@ def test_an_archive_without_room_says_so_holds_nothing_up_and_goes_on_when_there
         assert not [path for path in disk.rglob("*") if path.name.endswith(".part")]
         verified = result_of(ledger, "verify")
         assert (verified["equal"], verified["archive"]) == (True, {"events": 10 * size, "damaged": []})
+
+
+async def test_whatever_a_broker_without_room_is_to_keep_or_remove_is_refused_at_once_with_the_reason(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Words and keys ended with `batch is incomplete: retry` after ten seconds, or as a broker that is set wrongly."""
+    server = EmbeddedServer(tmp_path / "broker")
+    access = await server.start()
+    await ensure_stream(access)
+    await ensure_keys_bucket(access)
+    await ensure_sessions_stream(access)
+    ledger = await JetStreamLedger.connect(access)
+    vault, words = await JetStreamVault.open(access, bytes(32)), await JetStreamSessions.open(access)
+    key = SessionKey("default", "user:ann", "s")
+    said = NewRecord(key.head(), b"{}", 0)
+    kept: list[Callable[[], Awaitable[object]]] = [
+        lambda: ledger.append(saved("one")),
+        lambda: ledger.append_many([saved("two"), saved("three")]),
+        lambda: vault.obtain("user:zoe"),
+        lambda: words.put([said]),
+        lambda: words.put([said, said._replace(subject=f"{said.subject}.more")]),
+    ]
+    removed: list[Callable[[], Awaitable[object]]] = [
+        lambda: words.purge(said.subject),
+        lambda: vault.destroy("user:mei", by="user:mei", at="2026-03-05T12:00:00Z", receipt="r"),
+    ]
+    await vault.obtain("user:mei")
+    with monkeypatch.context() as patched:
+        patched.setattr(EmbeddedServer, "trouble", "its disk is full")
+        for work in (*kept, *removed):
+            with pytest.raises(BrokerUnavailable, match=r"^its disk is full$") as met:
+                await work()
+            assert met.value.details["retryable"] is False
+        assert (await ledger.head()).position == 0, "it is read all the same"
+        assert await words.last(said.subject) is None
+    for work in (*kept[:4], *removed):
+        await work()
+    for one in (ledger, vault, words):
+        await one.close()
+    await server.stop()
+
+
+@pytest.mark.parametrize("error", [BrokerUnavailable("incomplete: retry"), BrokerMisconfigured("refuses the removal")])
+async def test_what_fails_before_it_is_known_that_the_disk_is_full_is_told_with_that_reason(
+    error: LedgerError, embedded_server: EmbeddedServer
+) -> None:
+    known = iter([None, "its disk is full"])
+    access = replace(embedded_server.access, hindered=lambda: next(known))
+    connection = await BrokerConnection.open(access, "node")
+    with pytest.raises(BrokerUnavailable, match=r"^its disk is full$"), connection.storing():
+        raise error
+    await connection.close()

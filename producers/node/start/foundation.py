@@ -119,8 +119,6 @@ async def begin(settings: NodeSettings, stack: AsyncExitStack, ending: Callable[
     in_vault = await vault.count()
     keyring = Keyring.over(vault, asyncio.get_running_loop())
     ledger = await JetStreamLedger.connect(access, role="node", name="kledger-node")
-    if server is not None:
-        ledger.hindered = lambda: server.trouble
     stack.push_async_callback(ledger.close)
     go_on(ending)
     head = (await ledger.head()).position
