@@ -19,7 +19,7 @@ import structlog
 from kledger.contract.errors import BrokerUnavailable, RestoreRefused
 from ledger.backup.as_log import events_in_order
 from ledger.backup.checking import found_intact
-from ledger.backup.keys import refuse_other_vault, restore_keys
+from ledger.backup.keys import kept_keys, refuse_other_vault, restore_keys
 from ledger.backup.manifest import Manifest
 from ledger.backup.put_back import put_back
 from ledger.backup.refill.comparing import Done, Lists, closed, compared, hand_over
@@ -30,7 +30,7 @@ from ledger.backup.sessions import has_sessions, restore_sessions
 from ledger.broker.access import LEDGER_STREAM, SESSION_SUBJECTS, BrokerAccess
 from ledger.broker.connection import BrokerConnection
 from ledger.broker.error_codes import NO_STREAM
-from ledger.broker.restored import MARKS, RESTORED_TO, RESTORING, WORDS_OF_RESTORE
+from ledger.broker.restored import MARKS, RESTORED_FROM, RESTORED_TO, RESTORING, WORDS_OF_RESTORE
 from ledger.broker.server import EmbeddedServer
 from ledger.broker.stream_setup import check_settings, created, created_anew, stream_config
 from ledger.event import JsonObject, StoredEvent
@@ -79,6 +79,7 @@ async def restore(
     manifest: Manifest | None = None,
     data: Path | None = None,
     server: EmbeddedServer | None = None,
+    goes_on: bool = True,
 ) -> Restored:
     """Restore a backup into an empty stream, which is created if it does not exist; connects as `admin`.
 
@@ -88,9 +89,11 @@ async def restore(
     With `key`, the backup must be signed with it, and its decoded columns are believed. `manifest` is that of a backup
     that was just verified; without it the backup is verified first. `data` is the directory of the node that will use
     the stream: the files become its archive (ledger/backup/put_back.py). `settings` are those of the stream that was
-    there before. `start_over` removes what an interrupted restore left. `progress` counts the events that are published
-    and those that are compared. Raises BackupDamaged, BackupMismatch (before anything is published), RestoreRefused,
-    PayloadTooLarge, BrokerUnavailable (run it again: it resumes), BrokerMisconfigured.
+    there before. One that came to its end, and was cut before all beside its stream was done, `goes_on` with that, once
+    the events are compared; not where a node has begun. `start_over` removes what an interrupted restore left.
+    `progress` counts the events that are published and those that are compared. Raises BackupDamaged, BackupMismatch
+    (before anything is published), RestoreRefused, PayloadTooLarge, BrokerUnavailable (run it again: it resumes),
+    BrokerMisconfigured.
     """
     started = time.monotonic()
     if manifest is None:
@@ -98,10 +101,10 @@ async def restore(
     connection = await BrokerConnection.open(access, "admin", name="kledger-restore")
     try:
         await refuse_other_vault(connection, directory)
-        reached = await _open(connection, stream, manifest, settings, start_over)
+        reached, ended = await _open(connection, stream, manifest, settings, start_over, goes_on)
         done = Done(manifest.position, reached, started, progress)
         at, whole = reached, False
-        if server is not None:
+        if server is not None and not ended:
             try:
                 await _fill(access, directory, manifest, Streamer(connection, stream, at), stream, done)
                 whole = True
@@ -111,12 +114,17 @@ async def restore(
             access = await server.synced()
             connection = await BrokerConnection.open(access, "admin", name="kledger-restore")
             at = await _last_of(connection, stream)
-        if not whole or at < manifest.position:  # it was not all taken, or the server was killed as it stopped
+        if ended:
+            await _compared_again(access, directory, manifest, Sender(connection, stream, at), stream, done)
+        elif not whole or at < manifest.position:  # it was not all taken, or the server was killed as it stopped
             done = Done(manifest.position, at, started, progress)
             await _fill(access, directory, manifest, Sender(connection, stream, at), stream, done)
-        keys = await restore_keys(access, connection, directory)
-        words = await restore_sessions(access, connection, directory, manifest.position)
-        await _finish(connection, stream, manifest)
+        if ended:  # they came back before, and what was removed since stays so
+            keys, words = len(kept_keys(directory)), 0
+        else:
+            keys = await restore_keys(access, connection, directory)
+            words = await restore_sessions(access, connection, directory, manifest.position)
+            await _finish(connection, stream, manifest)
     finally:
         await connection.close()
     segments = await asyncio.to_thread(put_back, directory, manifest, data, key=key) if data is not None else 0
@@ -157,6 +165,19 @@ async def _fill(
         await comparing
 
 
+async def _compared_again(
+    access: BrokerAccess, directory: Path, manifest: Manifest, sender: Sender, stream: str, done: Done
+) -> None:
+    """Compare all of a stream that was restored before. Raises RestoreRefused as where it is not known as that."""
+    try:
+        await _fill(access, directory, manifest, sender, stream, done)
+    except RestoreRefused as error:
+        raise RestoreRefused(
+            f"a restore into the stream {stream} has come to its end before, and an event is another one there now: "
+            "mend it with kledger repair"
+        ) from error
+
+
 async def _last_of(connection: BrokerConnection, stream: str) -> int:
     """The last position of the stream."""
     info = await connection.api(f"STREAM.INFO.{stream}")
@@ -166,10 +187,15 @@ async def _last_of(connection: BrokerConnection, stream: str) -> int:
 
 
 async def _open(
-    connection: BrokerConnection, stream: str, manifest: Manifest, settings: JsonObject | None, start_over: bool
-) -> int:
-    """Create or find the stream; returns the position that an earlier try had reached."""
-    mark = f"{manifest.position}:{manifest.chain.head.hex()}"
+    connection: BrokerConnection,
+    stream: str,
+    manifest: Manifest,
+    settings: JsonObject | None,
+    start_over: bool,
+    goes_on: bool,
+) -> tuple[int, bool]:
+    """Create or find the stream; returns the position that an earlier try had reached, and whether it ended there."""
+    mark = _mark(manifest)
     info = await connection.api(f"STREAM.INFO.{stream}")
     if not error_code(info) and start_over:
         _refuse_other_than_unfinished(info, stream)
@@ -188,7 +214,7 @@ async def _open(
                 "backup back with --start-over, which removes them",
                 position=held,
             )
-        return 0
+        return 0, False
     if error_code(info):
         raise error_of(info, f"a look at the stream {stream}")
     config, state = info["config"], info["state"]
@@ -202,7 +228,9 @@ async def _open(
                 "there"
             )
         await _remove_words(connection, info)
-        return last
+        return last, False
+    if goes_on and last and last == manifest.position and (config.get("metadata") or {}).get(RESTORED_FROM) == mark:
+        return last, True
     if last and (restored := (config.get("metadata") or {}).get(RESTORED_TO)):
         raise RestoreRefused(
             f"a restore into the stream {stream} has come to its end before, at position {restored}: start the node on "
@@ -224,7 +252,12 @@ async def _open(
         )
     check_settings(config)
     await _update(connection, stream, config, await _marks(connection, mark))
-    return 0
+    return 0, False
+
+
+def _mark(manifest: Manifest) -> str:
+    """What tells a backup from others."""
+    return f"{manifest.position}:{manifest.chain.head.hex()}"
 
 
 async def _marks(connection: BrokerConnection, mark: str) -> dict[str, str]:
@@ -265,7 +298,8 @@ async def _finish(connection: BrokerConnection, stream: str, manifest: Manifest)
             f"the stream {stream} ends at position {last} and the backup at {manifest.position}: somebody else wrote "
             "there. Start over with --start-over, while nothing writes"
         )
-    await _update(connection, stream, info["config"], {RESTORED_TO: str(manifest.position)})
+    ended = {RESTORED_TO: str(manifest.position), RESTORED_FROM: _mark(manifest)}
+    await _update(connection, stream, info["config"], ended)
 
 
 async def _update(connection: BrokerConnection, stream: str, config: JsonObject, metadata: dict[str, str]) -> None:

@@ -28,7 +28,9 @@ RESTORING = "ledger_restoring"
 """Metadata of a restore in progress, `position:chain head`, until all events are there and were verified."""
 WORDS_OF_RESTORE = "ledger_restoring_words"
 """Metadata of a restore in progress that began where there were no words of sessions: all that are there are its."""
-MARKS = (RESTORED_TO, RESTORING, WORDS_OF_RESTORE)
+RESTORED_FROM = "ledger_restored_from"
+"""Metadata of a restore that came to its end: what RESTORING was, so that it is told from one of another backup."""
+MARKS = (RESTORED_TO, RESTORED_FROM, RESTORING, WORDS_OF_RESTORE)
 
 
 def restored_to(config: JsonObject) -> int:

@@ -25,6 +25,7 @@ from producers.access.book import TokenBook
 from producers.access.tokens import create_token, read_records, tokens_file
 from producers.cli.main import app
 from producers.operations.admin import jobs as admin
+from projections.live.files import live_file
 from tests.backup.kept import backed_up, history
 from tests.conftest import LoopThread
 from tests.doors.live_desk import live_desk
@@ -261,6 +262,33 @@ def test_a_restore_says_that_no_tokens_came_back_where_the_directory_has_none(wh
     create_token(data.with_name("other"), {}, "operator")
     ran = kledger("restore-backup", str(whole), "--data", str(data.with_name("other")))
     assert (ran.exit_code, "asks for none" in said(ran)) == (0, False)
+
+
+@pytest.mark.parametrize("cut_at", ["ledger.backup.restoring.put_back", "projections.live.from_backup.make_live"])
+def test_a_restore_that_was_cut_behind_its_stream_is_ended_by_the_next_and_not_once_its_node_has_started(
+    whole: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cut_at: str
+) -> None:
+    class Cut(BaseException):
+        """The process is killed."""
+
+    def cut(*_: object, **__: object) -> None:
+        raise Cut
+
+    data, others = tmp_path / "data", tmp_path / "others"
+    assert kledger("restore-backup", str(whole), "--data", str(others)).exit_code == 0
+    with monkeypatch.context() as patched:
+        patched.setattr(cut_at, cut)
+        with pytest.raises(Cut):
+            kledger("restore-backup", str(whole), "--data", str(data))
+    assert live_file(data / "views") is None
+    ran = kledger("restore-backup", str(whole), "--data", str(data), "--json")
+    told = json.loads(ran.stdout)
+    assert (ran.exit_code, told["continued_from"], told["views"]) == (0, told["position"], {"folded": True}), ran.stderr
+    assert live_file(data / "views") is not None
+    for name in ("chain/leaves.bin", "chain/began.json"):
+        assert (data / name).stat().st_size == (others / name).stat().st_size
+    ran = kledger("restore-backup", str(whole), "--data", str(data))
+    assert (ran.exit_code, "start the node on it" in " ".join(ran.stderr.split())) == (1, True), ran.stderr
 
 
 async def test_a_node_that_is_restored_asks_for_tokens_where_the_backed_up_one_did(tmp_path: Path) -> None:

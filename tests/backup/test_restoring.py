@@ -33,6 +33,7 @@ from ledger.broker.server import EmbeddedServer
 from ledger.broker.server_config import MAX_PAYLOAD_BYTES, RESTORE_PAYLOAD_BYTES
 from ledger.broker.stream_setup import ensure_stream, stream_config
 from ledger.event import StoredEvent
+from ledger.integrity.notary_start import NotaryFiles
 from ledger.integrity.signing_keys import SigningKeys
 from ledger.store.jetstream import JetStreamLedger
 from ledger.wire.publication import error_code
@@ -244,16 +245,50 @@ async def test_a_killed_restore_is_used_by_nobody_and_goes_on_when_it_is_run_aga
     assert await told_by(target) == log
 
 
-async def test_a_restore_that_is_run_again_though_it_came_to_its_end_says_so_and_changes_nothing(
+async def test_a_restore_that_is_run_again_though_it_came_to_its_end_compares_again_and_writes_no_event(
     target: BrokerAccess, tmp_path: Path
 ) -> None:
     """As where it was killed behind its last event, so that nobody was told that all of it is there."""
     log = history(40)
     await backed_up(log, tmp_path / "b", segment_events=20)
-    await restore(target, tmp_path / "b")
-    with pytest.raises(RestoreRefused, match="has come to its end before, at position 40: start the node"):
-        await restore(target, tmp_path / "b")
+    first = await restore(target, tmp_path / "b")
+    again = await restore(target, tmp_path / "b", data=tmp_path / "data")
+    assert (again.continued_from, again.head) == (40, first.head)
+    assert NotaryFiles.of(tmp_path / "data").checkpoints.exists(), "what was still to be done is done"
     assert await told_by(target) == log
+    with pytest.raises(RestoreRefused, match="has come to its end before, at position 40: start the node"):
+        await restore(target, tmp_path / "b", goes_on=False)
+
+
+async def test_a_restore_that_came_to_its_end_does_not_go_on_with_another_backup_nor_once_something_was_said(
+    target: BrokerAccess, tmp_path: Path
+) -> None:
+    await backed_up(history(40), tmp_path / "b", segment_events=20)
+    other = history(40)
+    await backed_up([*other[:-1], other[-1]._replace(body=b"{}")], tmp_path / "other", segment_events=20)
+    await restore(target, tmp_path / "b")
+    with pytest.raises(RestoreRefused, match="has come to its end before"):
+        await restore(target, tmp_path / "other")
+    ledger = await JetStreamLedger.connect(target)
+    await ledger.append(saved("later"))
+    await ledger.close()
+    with pytest.raises(RestoreRefused, match="has come to its end before"):
+        await restore(target, tmp_path / "b")
+
+
+async def test_a_restore_that_goes_on_behind_its_end_brings_no_key_and_no_words_back(
+    target: BrokerAccess, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Somebody may have removed them since."""
+    await backed_up(history(40), tmp_path / "b", segment_events=20)
+    await restore(target, tmp_path / "b")
+
+    async def fails(*_: object) -> int:
+        raise AssertionError("it was done")
+
+    for name in ("restore_keys", "restore_sessions"):
+        monkeypatch.setattr(restoring, name, fails)
+    assert (await restore(target, tmp_path / "b")).continued_from == 40
 
 
 async def test_a_restore_killed_as_it_compares_is_compared_again(target: BrokerAccess, tmp_path: Path) -> None:

@@ -118,9 +118,11 @@ async def _restored(
     from ledger.broker.access import BrokerAccess
     from producers.access.tokens import ask_for_tokens
     from producers.operations.recording import detail_days_from_environment
+    from projections.live.files import has_served
     from projections.live.from_backup import NotFolded, views_of_backup
 
     progress, views = moving(shown), None
+    goes_on = data is None or not has_served(data / "views")
     async with AsyncExitStack() as stack:
         if data is not None:
             views = await stack.enter_async_context(views_of_backup(here, data, detail_days_from_environment(), key))
@@ -131,7 +133,15 @@ async def _restored(
         if data is not None and manifest.tokens:  # before any of it can be read there
             ask_for_tokens(data)
         restored = await restore(
-            access, here, progress, key=key, start_over=start_over, manifest=manifest, data=data, server=server
+            access,
+            here,
+            progress,
+            key=key,
+            start_over=start_over,
+            manifest=manifest,
+            data=data,
+            server=server,
+            goes_on=goes_on,
         )
         if server is not None:  # it was started anew
             access = server.access
