@@ -159,7 +159,7 @@ def _damaged(place: Place, error: Exception) -> BackupDamaged:
 async def refuse_other_vault(connection: BrokerConnection, where: Where) -> None:
     """Raise RestoreRefused where the broker's vault is under another master key than the backup's: it would stay."""
     ours = kept_keys(where).get(_MASTER)
-    there = (await _records(connection)).get(_MASTER) if ours is not None else None
+    there = (await _records(connection, [_MASTER])).get(_MASTER) if ours is not None else None
     if there not in (None, ours):
         raise RestoreRefused(
             "the vault of the broker is that of another ledger, under another master key, as an interrupted restore of "
@@ -282,9 +282,10 @@ def names_nobody(records: Records) -> bool:
     return by_name(records).keys() <= {MASTER_MARK}
 
 
-async def _records(connection: BrokerConnection) -> Records:
+async def _records(connection: BrokerConnection, subjects: Sequence[str] | None = None) -> Records:
+    """The vault's records at these subjects, or all."""
     records: Records = {}
-    subjects = await kept_subjects(connection)
+    subjects = await kept_subjects(connection) if subjects is None else subjects
     for at in range(0, len(subjects), _AT_ONCE):
         some = subjects[at : at + _AT_ONCE]
         queries = (connection.api(f"STREAM.MSG.GET.{KEYS_STREAM}", {"last_by_subj": subject}) for subject in some)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from kledger.contract.errors import BrokerUnavailable, RestoreRefused
 from ledger.backup import restoring
-from ledger.backup.keys import keep_keys, kept_keys, write_keys
+from ledger.backup.keys import keep_keys, kept_keys, refuse_other_vault, write_keys
 from ledger.backup.repairing import repair
 from ledger.backup.restoring import restore
 from ledger.broker.access import BrokerAccess
@@ -130,6 +131,26 @@ async def test_a_backup_keeps_no_key_beside_its_tombstone(
     assert b"key." not in (later / "keys.json").read_bytes()
     write_keys(tmp_path / "later", both)  # as one of before has them
     assert {KEY, GONE} & kept_keys(later).keys() == {GONE}
+
+
+async def test_a_restore_looks_at_the_master_key_alone_before_it_begins(
+    backups: tuple[Path, Path], target: BrokerAccess, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What a forgetting erases in the meantime is read once it is done."""
+    _, later = backups
+    await restore(target, later)
+    connection = await BrokerConnection.open(target, "admin", name="test")
+    asked, api = list[str](), BrokerConnection.api
+
+    async def noted(self: BrokerConnection, subject: str, *given: Any, **named: Any) -> Any:
+        asked.append(subject)
+        return await api(self, subject, *given, **named)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(BrokerConnection, "api", noted)
+        await refuse_other_vault(connection, later)
+    await connection.close()
+    assert asked == ["STREAM.MSG.GET.KV_KLEDGER_KEYS"]
 
 
 async def test_a_backup_of_another_ledger_is_not_brought_back_where_the_keys_of_the_first_are(
