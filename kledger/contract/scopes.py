@@ -22,6 +22,10 @@ PRIORITY: dict[str, int] = {"user": 6, "project": 5, "agent": 4, "team": 3, "org
 PERSONAL = ("user", "agent")
 """Kinds of entities that are somebody, a single reader each; all other kinds are groups with members."""
 ENTITY_TYPES = tuple(kind for kind in PRIORITY if kind != PUBLIC)
+_FORM = (
+    f"{{type}}:{{id}} with a type out of {', '.join(ENTITY_TYPES)} or one that the operator registered, "
+    f"{ENTITY_MAX_LENGTH} printable characters at most"
+)
 MOST_ENTITIES = 256
 """So many entities may ask at once: what was served to whom names them all."""
 
@@ -32,10 +36,7 @@ def check_entity(value: str) -> str:
     """Return `value` when it is a legal entity, raise IllegalScope otherwise."""
     if is_entity(value):
         return value
-    raise IllegalScope(
-        f"{value!r} is not an entity: write {{type}}:{{id}} with a type out of {', '.join(ENTITY_TYPES)} or one that "
-        f"the operator registered, {ENTITY_MAX_LENGTH} printable characters at most"
-    )
+    raise IllegalScope(f"{value!r} is not an entity: write {_FORM}")
 
 
 def require_somebody(what: str, name: str) -> str:
@@ -74,7 +75,9 @@ def check_name(kind: str, name: str) -> str:
 
 def check_scope(value: str) -> str:
     """Return `value` when it is `public` or a legal entity, raise IllegalScope otherwise."""
-    return value if value == PUBLIC else check_entity(value)
+    if value == PUBLIC or is_entity(value):
+        return value
+    raise IllegalScope(f"{value!r} is not a scope: write {PUBLIC}, or an entity as {_FORM}")
 
 
 def type_of(scope: str) -> str:

@@ -91,9 +91,14 @@ def _say(line: str) -> None:
 
 def _token_in(file: Path) -> str:
     try:
-        return file.read_text("utf-8").strip()
+        token = file.read_text("utf-8").strip()
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is no text"
         raise Unauthenticated(
             f"the token file {file} cannot be read ({reason}): check its name, in --token-file or KLEDGER_TOKEN_FILE"
         ) from error
+    if not token:  # as where the command that was to write it failed
+        raise Unauthenticated(
+            f"the token file {file} is empty: write a token of the node into it (kledger token create)"
+        )
+    return token

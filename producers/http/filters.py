@@ -19,6 +19,7 @@ from producers.http.parameters import (
     moment_alone,
     named_layers,
     named_words,
+    told_of,
 )
 from projections.views.knowledge.listing import Wanted
 
@@ -62,7 +63,7 @@ async def _wanted(
         max_score,
         moment_alone(since, "since"),
         moment_alone(until, "until"),
-        None if created_by is None else check_entity(created_by),
+        None if created_by is None else told_of("created_by", check_entity, created_by),
         concern,
     )
 
@@ -83,7 +84,7 @@ class SearchAmong(SearchQuery):
     def among(self) -> Wanted | None:
         """The filters; None where there is none. Raises InvalidPayload, IllegalScope."""
         wanted = Wanted(
-            scopes=[check_scope(name) for name in named_words(self.scopes)],
+            scopes=[told_of("scopes", check_scope, name) for name in named_words(self.scopes)],
             tags=named_words(self.tags),
             layers=named_layers(self.layer, _LAYER),
             since=moment_alone(self.since, "since"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import uuid
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Annotated, TypeVar, cast, get_args
@@ -16,7 +17,7 @@ from starlette.requests import Request
 from kledger.answers.overview import CHANGE_KINDS
 from kledger.answers.parts import Degraded
 from kledger.contract.bounds import MOST_REASON
-from kledger.contract.errors import InvalidPayload
+from kledger.contract.errors import IllegalScope, InvalidPayload
 from kledger.contract.knowledge import KnowledgeType, Version
 from kledger.contract.language import Language, accepted_language
 from kledger.contract.lists import split_words
@@ -223,7 +224,7 @@ Types = Annotated[list[str], Depends(_types)]
 async def _scopes(
     scopes: Annotated[str | None, Query(description=_ANY_OF)] = None,
 ) -> list[str]:
-    return [check_scope(name) for name in _parts(scopes)]
+    return [told_of("scopes", check_scope, name) for name in _parts(scopes)]
 
 
 Scopes = Annotated[list[str], Depends(_scopes)]
@@ -242,9 +243,17 @@ async def _owner(owner: Annotated[str | None, Query(description=_OWNER)] = None)
     return entity_named(owner)
 
 
-def entity_named(owner: str | None) -> str | None:
-    """An entity, `type:id` or the mail address of a user. Raises IllegalScope."""
-    return None if owner is None else check_entity(str(owner_named(owner)))
+def entity_named(owner: str | None, field: str = "owner") -> str | None:
+    """An entity, `type:id` or the mail address of a user. Raises IllegalScope, which names the field."""
+    return None if owner is None else told_of(field, check_entity, str(owner_named(owner)))
+
+
+def told_of(field: str, check: Callable[[str], str], value: str) -> str:
+    """What `check` makes of a value; its refusal with the field that the value stands in."""
+    try:
+        return check(value)
+    except IllegalScope as error:
+        raise IllegalScope(f"{field} {error.message}", errors=[{"field": field, "reason": error.message}]) from error
 
 
 Owner = Annotated[str | None, Depends(_owner)]

@@ -57,9 +57,10 @@ async def serve(wire: Wire) -> None:
 
 
 async def _check_node(wire: Wire) -> None:
-    """Log on stderr, which clients show, whether the node is ready."""
+    """Log on stderr, which clients show, whether the node is ready and takes the caller for who they say they are."""
     try:
         await wire.look("/health/ready", also=503)
+        await wire.look("/api/whoami")  # whoever asks for the health needs no token
     except LedgerError as error:
         log.warning("the tools will not work until this is mended", node=wire.connection.address, error=error.message)
     else:

@@ -202,6 +202,14 @@ def test_a_token_file_that_cannot_be_read_is_named_by_every_command_that_asks_a_
 
 
 @pytest.mark.usefixtures("node")
+def test_an_empty_token_file_is_told_as_empty_and_no_request_is_sent_without_a_token(tmp_path: Path) -> None:
+    (tmp_path / "token").write_text(" \n")
+    ran = CliRunner().invoke(app, ["whoami", "--token-file", str(tmp_path / "token")])
+    assert ran.exit_code == 1
+    assert f"the token file {tmp_path / 'token'} is empty" in ran.stderr
+
+
+@pytest.mark.usefixtures("node")
 def test_a_file_that_is_there_is_written_over_with_force_alone_and_a_link_stays_one(tmp_path: Path) -> None:
     there, link = tmp_path / "rows.csv", tmp_path / "link.csv"
     there.write_text("kept")

@@ -35,8 +35,13 @@ async def test_the_tools_come_and_go_with_the_node_and_ask_for_its_tokens(tmp_pa
                 (item,) = (await told(client, "knowledge_list", {}))["results"]
                 assert (item["id"], item["owner"]) == (saved["id"], "agent:scribe")
             for wrong in (None, "kledger_" + "x" * 43):
-                async with connected(url, "stdio", token=wrong) as stranger:
+                stranger_log = tmp_path / f"stranger-{wrong}.log"
+                async with connected(url, "stdio", token=wrong, log=stranger_log) as stranger:
                     assert await refused(stranger, "knowledge_list", {}) == "unauthenticated"
+                    until(
+                        lambda log=stranger_log: "a token of this node" in log.read_text(),
+                        "the program says on stderr that the tools will not work",
+                    )
                 with pytest.raises(ExceptionGroup):
                     async with connected(url, "http of 2025", token=wrong):
                         pass
