@@ -27,7 +27,7 @@ from kledger.requests.resources import Together
 from kledger.requests.sessions import Scratchpad, SessionMessageBody
 from ledger.event import JsonObject
 from producers.mcp.schemas import plain, without_defaults, without_null
-from producers.requests.reading import refusal, refuse_many_fields
+from producers.requests.reading import fields_in, refusal, refuse_many_fields
 
 
 class _Arguments(BaseModel):
@@ -59,7 +59,7 @@ class CataloguedTool:
             self._form.model_validate(arguments)
         except ValidationError as error:
             faults = error.errors(include_url=False, include_input=False)
-            raise refusal(faults, f"the call of {self.name}", list(self._form.model_fields)) from error
+            raise refusal(faults, f"the call of {self.name}", fields_in(self._form)) from error
         try:
             answer: JsonObject = await self.function(wire, **arguments)
         except LedgerError as error:

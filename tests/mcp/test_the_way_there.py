@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import signal
 import subprocess
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -38,10 +39,8 @@ async def test_the_tools_come_and_go_with_the_node_and_ask_for_its_tokens(tmp_pa
                 stranger_log = tmp_path / f"stranger-{wrong}.log"
                 async with connected(url, "stdio", token=wrong, log=stranger_log) as stranger:
                     assert await refused(stranger, "knowledge_list", {}) == "unauthenticated"
-                    until(
-                        lambda log=stranger_log: "a token of this node" in log.read_text(),
-                        "the program says on stderr that the tools will not work",
-                    )
+                    told_why = partial(_says, stranger_log, "a token of this node")
+                    until(told_why, "the program says on stderr that the tools will not work")
                 with pytest.raises(ExceptionGroup):
                     async with connected(url, "http of 2025", token=wrong):
                         pass
@@ -52,6 +51,10 @@ async def test_the_tools_come_and_go_with_the_node_and_ask_for_its_tokens(tmp_pa
                 assert node.stop() == 0
                 assert await refused(early, "knowledge_list", {}) == "node_unreachable"
     assert token not in log.read_text()
+
+
+def _says(log: Path, words: str) -> bool:
+    return words in log.read_text()
 
 
 def test_an_address_that_can_be_none_ends_the_program_at_once() -> None:

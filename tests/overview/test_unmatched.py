@@ -45,7 +45,7 @@ async def asked(door: Door, path: str, who: dict[str, str] = ALICE, **params: An
     ],
 )
 async def test_an_answer_without_items_names_a_word_that_nothing_has(
-    door: Door, path: str, params: dict[str, str], field: str, message: str
+    door: Door, path: str, params: dict[str, Any], field: str, message: str
 ) -> None:
     answer = await asked(door, path, ALICE, **params)
     (value,) = params.values()

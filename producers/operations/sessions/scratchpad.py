@@ -13,7 +13,7 @@ from ledger.event import JsonObject
 from producers.operations.desk import Desk
 from producers.operations.sessions.extracting import ask_when_finished, is_due_for_reflection
 from producers.operations.sessions.whose import found, now_us, store_of, unknown
-from producers.requests.reading import refusal
+from producers.requests.reading import fields_in, refusal
 from projections.views.profiles.merge_patch import merge_patch
 
 _TRIES = 10
@@ -63,8 +63,8 @@ def _checked(document: JsonObject) -> JsonObject:
     try:
         Scratchpad.model_validate(document)
     except ValidationError as error:
-        fields = list(Scratchpad.model_fields)
-        raise refusal(error.errors(include_url=False, include_input=False), "the scratchpad", fields) from error
+        faults = error.errors(include_url=False, include_input=False)
+        raise refusal(faults, "the scratchpad", fields_in(Scratchpad)) from error
     size = len(orjson.dumps(document))
     if size > MOST_SCRATCHPAD:
         raise PayloadTooLarge(
