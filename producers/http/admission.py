@@ -17,7 +17,7 @@ import structlog
 from starlette.types import Scope
 
 from kledger.contract.addresses import LOOPBACK
-from kledger.contract.errors import LedgerError, NotOwner, RateLimited
+from kledger.contract.errors import InvalidPayload, LedgerError, NotOwner, RateLimited
 from ledger.runtime.log_once import Seldom
 from producers.access.book import TokenBook
 from producers.access.limits import Buckets, Limits
@@ -33,7 +33,8 @@ PAGES = frozenset({"/", "/docs"})
 """Pages for people, beside those of the web interface: a link on another site may lead here."""
 _OWN_SITE = frozenset({b"same-origin", b"none"})  # none: typed into the address bar, or no browser at all
 _NAVIGATION = {b"sec-fetch-mode": [b"navigate"], b"sec-fetch-dest": [b"document"]}
-_LOOKED_AT = frozenset({b"host", b"origin", b"authorization", b"accept", b"sec-fetch-site", *_NAVIGATION})
+_CONDITIONS = (b"if-match", b"if-none-match", b"if-unmodified-since")
+_LOOKED_AT = frozenset({b"host", b"origin", b"authorization", b"accept", b"sec-fetch-site", *_NAVIGATION, *_CONDITIONS})
 
 
 class Admission:
@@ -49,12 +50,14 @@ class Admission:
     def let_in(self, scope: Scope) -> None:
         """Note in the scope who asks and what the limits are.
 
-        Raises NotOwner (name or origin), Unauthenticated, TokenExpired, TokenRevoked, Forbidden, RateLimited.
+        Raises NotOwner (name or origin), InvalidPayload (a condition), Unauthenticated, TokenExpired, TokenRevoked,
+        Forbidden, RateLimited.
         """
         scope[LIMITS_KEY] = self._limits
         path, headers = scope["path"], _looked_at(scope["headers"])
         self._check_address(headers.get(b"host", []), headers.get(b"origin", []))
         _check_site(headers, scope["method"], path)
+        _check_conditions(headers, scope["method"])
         # Pages have sessions of their own, and ask with the token of the person.
         if path in OPEN or is_page(path) or (path == "/" and wants_page(_accept(headers))):
             return
@@ -118,6 +121,17 @@ def _check_site(headers: Mapping[bytes, list[bytes]], method: str, path: str) ->
     if follows_link and (path in PAGES or is_page(path)):
         return
     raise _of_another_site()
+
+
+def _check_conditions(headers: Mapping[bytes, list[bytes]], method: str) -> None:
+    """Refuse a change on a condition that nobody would look at: it would be done though the condition does not hold."""
+    for name in _CONDITIONS:
+        if name in headers and method not in ("GET", "HEAD"):
+            header = name.decode().title()
+            raise InvalidPayload(
+                f"{header} is no condition here: state expected_version in the body, where the endpoint has it",
+                errors=[{"field": header, "reason": "is not read here"}],
+            )
 
 
 def _of_another_site() -> NotOwner:

@@ -162,6 +162,8 @@ async def lineage_of(request: Request) -> Lineage:
             if _TRACEPARENT.fullmatch(text) and len(text) <= MAX_REFERENCE:
                 named["traceparent"] = text
         elif raw.startswith(OURS) and (name := LINEAGE.get(header := raw.decode("latin-1"))):
+            if name in named:
+                raise _twice(header)
             named[name] = _reference(header, _decoded(header, value))
     if (own := tracing.traceparent()) is not None:  # the interface's span, in the trace that the caller named
         named["traceparent"] = own
@@ -177,12 +179,20 @@ def _reference(header: str, value: str) -> str:
     return value
 
 
+def _twice(header: str) -> InvalidPayload:
+    return InvalidPayload(
+        f"{header} is there twice: send one", errors=[{"field": header, "reason": "is there more than once"}]
+    )
+
+
 async def retry_of(request: Request) -> uuid.UUID | None:
     """What the ids of the request's events are made of when it has an Idempotency-Key: the endpoint, the
     caller and the key. Raises InvalidPayload, IllegalScope, IdempotencyMismatch."""
     key = header_of(request.scope, _KEY)
     if key is None:
         return None
+    if sum(raw == _KEY for raw, _ in request.scope["headers"]) > 1:
+        raise _twice(IDEMPOTENCY_KEY)
     if not 1 <= len(key) <= 255:
         raise InvalidPayload(
             f"{IDEMPOTENCY_KEY} has to be 1 to 255 characters: a random UUID does",

@@ -1,4 +1,5 @@
-"""What an endpoint does not read is refused, on every endpoint alike: parameters that it does not have, and a body.
+"""What an endpoint does not read is refused, on every endpoint alike: parameters that it does not have, one that is
+stated twice, and a body.
 
 A filter that is misspelt and ignored answers what was not asked, and a reason in a body that nobody reads is lost.
 Which parameters an endpoint has is read off its handler and what that depends on, as FastAPI reads it: there is no list
@@ -47,9 +48,14 @@ def _refuse_said(request: Request, document: object, known: Collection[str]) -> 
 
 
 def refuse_others(request: Request, known: Collection[str]) -> None:
-    """Refuse a request that names any parameter but these. Raises InvalidPayload."""
-    unknown = [name for name in dict.fromkeys(request.query_params) if name not in known]
+    """Refuse a request that names any parameter but these, or one of these twice: one value of it would be read.
+
+    Raises InvalidPayload.
+    """
+    unknown = [name for name in request.query_params if name not in known]
     if not unknown:
+        if len(stated := request.query_params.multi_items()) > len(request.query_params):
+            _refuse_twice([name for name, _ in stated])
         return
     named = ", ".join(repr(name[:100]) for name in unknown[:_SHOWN])
     asked = f"{request.method} {request.scope['path'][:200]}"
@@ -59,6 +65,15 @@ def refuse_others(request: Request, known: Collection[str]) -> None:
     raise InvalidPayload(
         f"{asked} has no parameter {named}: {have}; {mend}",
         errors=[{"field": name[:100], "reason": "is not a parameter here"} for name in unknown[:_SHOWN]],
+    )
+
+
+def _refuse_twice(stated: list[str]) -> None:
+    twice = [name for name in dict.fromkeys(stated) if stated.count(name) > 1]
+    named = ", ".join(repr(name) for name in twice)
+    raise InvalidPayload(
+        f"{named} is stated more than once: state it once, with commas between where it takes several",
+        errors=[{"field": name, "reason": "is stated more than once"} for name in twice],
     )
 
 

@@ -56,6 +56,21 @@ async def test_a_parameter_that_a_route_does_not_have_is_refused_whatever_else_i
     assert await door.head() == head
 
 
+async def test_a_parameter_that_is_stated_twice_is_refused_on_every_route(door: Door) -> None:
+    """The last one was taken: `types=tool&types=plan` answered with plans alone, as if nothing else had been asked."""
+    stated = 0
+    for route in [route for route in routes(create_app(door.desk)) if isinstance(route, APIRoute)]:
+        for name in sorted(known_of(route)):
+            method, filled = sorted(route.methods or ())[0], re.sub(r"\{[^}]*\}", "x", route.path)
+            answer = await door.request(method, filled, params=[(name, "1"), (name, "2")])
+            assert f"'{name}'" in refusal(answer, 422, "invalid_payload"), (method, filled)
+            assert answer.json()["error"]["details"]["errors"] == [
+                {"field": name, "reason": "is stated more than once"}
+            ]
+            stated += 1
+    assert stated > 50
+
+
 async def test_every_parameter_that_a_route_is_described_with_is_known_to_it(door: Door) -> None:
     app = create_app(door.desk)
     described = app.openapi()["paths"]
