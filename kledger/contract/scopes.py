@@ -6,6 +6,7 @@ the interfaces take the built-in ones and those that the operator registered (sc
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
@@ -28,6 +29,10 @@ _FORM = (
 )
 MOST_ENTITIES = 256
 """So many entities may ask at once: what was served to whom names them all."""
+
+# Soft hyphen, zero-width space, marks and overrides of direction, word joiner and its like, byte order mark. Not the
+# joiners U+200C and U+200D, which names of several scripts are written with.
+_UNSEEN = re.compile("[\u00ad\u061c\u180e\u200b\u200e\u200f\u202a-\u202e\u2060-\u2069\ufeff]")
 
 Visibility = Literal["private", "shared", "org", "public"]
 
@@ -70,7 +75,28 @@ def check_name(kind: str, name: str) -> str:
             "as an entity, in X-Ledger-Scope",
             errors=[],
         )
+    if not name.isascii():
+        _check_seen(kind, name)
     return name
+
+
+def _check_seen(kind: str, name: str) -> None:
+    """Refuse a name that looks like another one: as two persons, of whom one is forgotten and the other is not."""
+    from unicodedata import is_normalized, normalize
+
+    unseen = _UNSEEN.search(name)
+    if unseen is not None:
+        raise IllegalScope(
+            f"the {kind} {name!r} holds U+{ord(unseen[0]):04X}, which nobody sees, and would be another one than "
+            "the name that it looks like: write it without",
+            errors=[],
+        )
+    if not is_normalized("NFC", name):
+        raise IllegalScope(
+            f"the {kind} {name!r} has letters in parts, and would be another one than the name that it looks like: "
+            f"write {normalize('NFC', name)!r}, as Unicode's form NFC has it",
+            errors=[],
+        )
 
 
 def check_scope(value: str) -> str:

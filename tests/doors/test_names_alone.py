@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 from typer.testing import CliRunner
@@ -21,7 +22,18 @@ from tests.mcp.mcp_door import mcp_door
 
 ITEM: dict[str, Any] = {"task": "t", "content": "c", "types": ["tool"]}
 NO_NAMES = ["user:mei", "agent:x", "User: mei", "public:mei", "a,b", "a, user:b", "", "  "]
-NAMES = ["mei", "mei@example.com", "auth0:123", "https://id.example/mei", "users:mei", "梅"]
+LOOKS_LIKE_MEI = ["mei\u200b", "\ufeffmei", "m\u00adei", "\u202emei", "mei\u2069", "\u200fmei", "m\u2060ei"]
+JOSE, IN_PARTS = "jos\u00e9", "jose\u0301"
+NAMES = [
+    JOSE,
+    "\u0645\u06cc\u200c\u062e",
+    "mei",
+    "mei@example.com",
+    "auth0:123",
+    "https://id.example/mei",
+    "users:mei",
+    "梅",
+]
 
 
 @pytest.mark.parametrize("kind", ENTITY_TYPES)
@@ -32,6 +44,27 @@ def test_a_name_with_a_type_or_a_comma_is_refused_and_told_what_to_write(kind: s
     with pytest.raises(IllegalScope, match=r"give the name alone: mei$"):
         check_name(kind, f"{kind}:mei")
     assert [check_name(kind, name) for name in NAMES] == NAMES
+
+
+async def test_no_name_that_looks_like_another_is_another_person() -> None:
+    """Both were kept, each as a person of its own: what one had said stayed when the other was forgotten."""
+    async with http_door() as door:
+        for name in [*LOOKS_LIKE_MEI, IN_PARTS]:
+            with pytest.raises(IllegalScope, match="looks like"):
+                check_name("user", name)
+            answer = await door.post("/api/knowledge", json=ITEM, headers={"X-Ledger-User": quote(name)})
+            refusal(answer, 422, "illegal_scope")
+        assert await door.head() == 0
+        await door.saved({"X-Ledger-User": quote(JOSE)})
+        with pytest.raises(IllegalScope, match=JOSE):
+            check_name("user", IN_PARTS)
+
+
+async def test_a_name_that_looks_like_another_and_was_kept_before_is_reached_by_naming_it_whole() -> None:
+    async with http_door() as door:
+        told = await door.saved({}, owner=f"user:{IN_PARTS}", scopes=[f"user:{IN_PARTS}"])
+        as_before = {"X-Ledger-Scope": quote(f"user:{IN_PARTS}")}
+        assert (await door.get(f"/api/knowledge/{told['id']}", headers=as_before)).status_code == 200
 
 
 @pytest.mark.parametrize("name", NO_NAMES)
