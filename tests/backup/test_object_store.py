@@ -17,7 +17,7 @@ import duckdb
 import pytest
 from typer.testing import CliRunner
 
-from kledger.contract.errors import BackupDamaged, BackupMismatch, InvalidPayload, ObjectStoreFailed
+from kledger.contract.errors import BackupDamaged, BackupMismatch, InvalidPayload, NoBackup, ObjectStoreFailed
 from ledger.archive.archived import Archived
 from ledger.backup.checking import check_backup
 from ledger.backup.fetching import FETCHED, brought_here, fetch
@@ -189,7 +189,7 @@ async def test_what_is_something_else_is_left_alone(store: Store) -> None:
     with pytest.raises(BackupMismatch, match="holds no backup"):
         await kept(LOG)
     assert store.objects() == {"node/one/letter.txt": b"dear"}
-    with pytest.raises(BackupDamaged, match="there is no backup"):
+    with pytest.raises(NoBackup, match="so it is no backup"):
         problems()
 
 
