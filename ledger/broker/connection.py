@@ -97,15 +97,16 @@ class BrokerConnection:
 
         Raises BrokerUnavailable.
         """
-        self._require_storing()
+        self.require_storing()
         try:
             yield
         except (BrokerUnavailable, BrokerMisconfigured):
-            self._require_storing()
+            self.require_storing()
             raise
 
-    def _require_storing(self) -> None:
-        if (reason := self.hindered()) is not None:
+    def require_storing(self) -> None:
+        """Raise BrokerUnavailable where the broker is known not to store anything now."""
+        if (reason := self._access.hindered()) is not None:
             raise BrokerUnavailable(reason, retryable=False)
 
     async def until_connected(self, timeout: float) -> None:
@@ -148,7 +149,7 @@ class BrokerConnection:
         where the broker is known to have no room for it.
         """
         if not subject.startswith(_ASKS):
-            self._require_storing()
+            self.require_storing()
         at_once = at_once or not self._waiting
         self._counter += 1
         token = str(self._counter)
@@ -205,6 +206,8 @@ class BrokerConnection:
     ) -> Msg:
         """Publish a request and wait for its answer. Raises BrokerUnavailable or BrokerMisconfigured."""
         if not self._client.is_connected:
+            if not subject.startswith(_ASKS):  # a server without room is started again when there is some
+                self.require_storing()
             await self.until_connected(timeout)
         return await self.answer(await self.ask(subject, body, headers), subject, timeout)
 
@@ -214,7 +217,7 @@ class BrokerConnection:
         try:
             return await future
         except TimeoutError:
-            self._require_storing()
+            self.require_storing()
             raise BrokerUnavailable(
                 f"the broker at {self.address} did not answer {subject[:200]} within {timeout:.1f} s"
             ) from None

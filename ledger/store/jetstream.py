@@ -228,6 +228,7 @@ class JetStreamLedger:
         batch = BatchUnderWay(prepared.messages, prepared.ids, prepared.sent)
         try:
             while batch.left:
+                self._writing.require_storing()
                 left = self._left(deadline)
                 clash = expects_within(batch.left) if prepared.expecting else None
                 try:
@@ -305,15 +306,15 @@ class JetStreamLedger:
                     raise conflict(message.event, last)
 
     def _left(self, deadline: float) -> float:
-        if reason := self.hindered():
-            raise BrokerUnavailable(reason, retryable=False)
         return max(0.001, deadline - asyncio.get_running_loop().time())
 
     async def _pause(self, deadline: float, error: LedgerError) -> None:
         """Wait before the next try; raise the last try's error when the deadline has passed."""
+        self._writing.require_storing()
         if self._left(deadline) <= 2 * _PAUSE:  # the last try has to have time for its own answer
             raise error
         await asyncio.sleep(_PAUSE)
+        self._writing.require_storing()
         await self._writing.until_connected(self._left(deadline))
 
 
