@@ -264,8 +264,7 @@ class JetStreamVault:
         deadline = asyncio.get_running_loop().time() + _PATIENCE
         while True:
             async with self._limit:
-                with self._connection.storing():
-                    reply = await self._connection.request(subject, record, {EXPECTED: "0"})
+                reply = await self._connection.request(subject, record, {EXPECTED: "0"})
             answer = parse_answer(reply.data)
             code = error_code(answer)
             if not code or code in WRONG_LAST_SEQUENCE or (code == STORE_FAILED and await self._get(subject)):
@@ -273,8 +272,8 @@ class JetStreamVault:
             if code == STORE_FAILED and await kept_subjects(self._connection, subject):
                 raise _unreadable(subject)
             if code not in PASSING or asyncio.get_running_loop().time() > deadline:
-                with self._connection.storing():
-                    raise error_of(answer, "a record of the vault")
+                self._connection.require_storing()
+                raise error_of(answer, "a record of the vault")
             await asyncio.sleep(0.05)
 
     async def _erase_keys(self, name: str) -> None:

@@ -112,7 +112,7 @@ def has_any(
     as_of: int | None = None,
     moment: datetime | None = None,
 ) -> bool:
-    """Whether the caller sees an item with these words, by whom it was stated or whose it is; no scores, no times."""
+    """Whether the caller sees any such item. Scores and times, which verdicts change, are not looked at: state none."""
     selection = selected(cursor, org, caller, wanted, as_of, moment)
     if as_of is None:
         selection = _without_verdicts(selection)
