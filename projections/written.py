@@ -47,6 +47,10 @@ CODE = (
 )
 """Three or more parts with hyphens, of letters and digits: BR-009-V9."""
 
+_DIGITS = re.compile(r"\d+")
+_NEAR = 3
+"""So many words on each side of one with digits may be part of a date, or decide what is one, as in `3 of may have`."""
+
 
 class Date(NamedTuple):
     """A day of a month, and the year where it is said."""
@@ -64,6 +68,27 @@ class Grouped(NamedTuple):
     joined: str
     ends: tuple[str, ...]
     is_one: bool
+
+
+def apart(plain: str) -> list[str]:
+    """The pieces of a text between spaces, each of which can be read on its own; what is near digits is one piece.
+
+    No match of DATE, GROUPED or CODE goes beyond a piece, nor depends on what is outside of it.
+    """
+    near: list[tuple[int, int]] = []
+    at = read = 0
+    for digits in _DIGITS.finditer(plain):
+        at += plain.count(" ", read, digits.start())  # which word they are in
+        read = digits.end()
+        begin = max(at - _NEAR, 0)
+        if near and begin <= near[-1][1]:
+            begin, _ = near.pop()
+        near.append((begin, at + _NEAR + 1))
+    words, pieces, done = plain.split(" "), list[str](), 0
+    for begin, end in near:
+        pieces += (*words[done:begin], " ".join(words[begin:end]))
+        done = end
+    return pieces + words[done:]
 
 
 def date_of(run: str) -> Date:

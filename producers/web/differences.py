@@ -14,7 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from typing import Literal, NamedTuple, TypeVar
 
-from projections.vectors.tokens import CJK
+from projections.words import CJK
 
 T = TypeVar("T")
 Kind = Literal["same", "removed", "added", "cut"]

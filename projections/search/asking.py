@@ -1,7 +1,7 @@
 """What a message asks: its questions, without the phrases that only ask for an answer.
 
 请问, 能不能告诉我 and "could you please tell me" stand around a question and say nothing of its subject, as words that
-ask do (`POINTING_WORDS` of projections/vectors/tokens.py). One is left out where it is whole and at an end of the
+ask do (`POINTING_WORDS` of projections/words.py). One is left out where it is whole and at an end of the
 message: 请求 has no 请问 in it, 告诉我的人 is somebody, and "hello world" is no greeting.
 """
 
@@ -13,7 +13,8 @@ from itertools import chain, islice
 from typing import NamedTuple
 
 from projections.similar.first_person import asks_of_itself
-from projections.vectors.tokens import CJK, normalise
+from projections.vectors.tokens import normalise
+from projections.words import CJK
 
 _MARK = r"[\s,.:;!?~、，。：；！？…—-]"
 

@@ -11,6 +11,7 @@ from functools import cache
 import orjson
 
 from kledger.contract.recall import FLOOR_A_TENFOLD, FLOOR_OF_ONE, MOST_FLOOR
+from projections import words
 from projections.search import asked_differently, asking, match, model_rerank, ranking, rerank, whose
 from projections.similar import change_words, first_person, later_first
 from projections.vectors import tokens
@@ -30,9 +31,9 @@ def policy(model: str) -> str:
         "quality": [ranking.QUALITY_SWAY, ranking.USUAL_QUALITY],
         "words": [
             *(tokens.PAIR_WEIGHT, tokens.FRAGMENT_WEIGHT, tokens.CJK_PAIR_WEIGHT, tokens.CJK_CHARACTER_WEIGHT),
-            "".join(sorted(tokens.STOP_CHARACTERS)),
+            "".join(sorted(words.STOP_CHARACTERS)),
             " ".join(tokens.HOMES),
-            hashlib.sha256(" ".join(sorted(tokens.STOP_WORDS)).encode()).hexdigest(),
+            hashlib.sha256(" ".join(sorted(words.STOP_WORDS)).encode()).hexdigest(),
             hashlib.sha256(" ".join(asking.PHRASES).encode()).hexdigest(),
             hashlib.sha256(match.BACKGROUND.read_bytes()).hexdigest(),
             FORMAT,

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from projections.similar.rewordings import LIGHT_CHARACTERS, LIGHT_WORDS, meaning, plain_chinese
-from projections.vectors.tokens import CJK
+from projections.words import CJK
 
 Clause = tuple[str, ...]
 """The terms of a clause that bear the meaning: what English words mean, and single Chinese characters."""

@@ -9,7 +9,8 @@ from typing import NamedTuple
 from projections.english import BASES, stem
 from projections.similar.change_words import BELIEVED, CHANGE, NEGATED
 from projections.similar.first_person import speaks_of_itself
-from projections.vectors.tokens import CJK, STOP_CHARACTERS, STOP_WORDS, normalise
+from projections.vectors.tokens import normalise
+from projections.words import CJK, STOP_CHARACTERS, STOP_WORDS
 
 WORD = re.compile(rf"[{CJK}]|[^\W_{CJK}]+")
 CLAUSE = re.compile("[,;:.!?，。；：、！？]")

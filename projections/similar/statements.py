@@ -22,7 +22,8 @@ from projections.similar.rewordings import (
     plain_chinese,
     without_courtesies,
 )
-from projections.vectors.tokens import CJK, one_form
+from projections.vectors.tokens import one_form
+from projections.words import CJK
 
 _PIECE = re.compile(
     rf"(?P<end>\n|。)|(?P<cjk>[{CJK}]+)|(?P<code>`[^`\n]{{1,80}}`)|(?P<run>[^\s`、。“”‘’《》【】「」{CJK}]+)"

@@ -9,7 +9,8 @@ from typing import NamedTuple
 
 from projections.similar.change_words import CHANGE
 from projections.similar.said import CLAUSE, said, stem_of
-from projections.vectors.tokens import CJK, STOP_WORDS, normalise
+from projections.vectors.tokens import normalise
+from projections.words import CJK, STOP_WORDS
 
 _IN_ITS_CASE = re.compile(rf"[^\W_{CJK}]+")
 _ARTICLES = frozenset(("the", "a", "an", "my", "our", "your", "his", "her", "their"))

@@ -27,8 +27,9 @@ from projections.similar.rewordings import LIGHT_WORDS
 from projections.similar.sameness import similarity
 from projections.similar.statements import Statement, statement
 from projections.similar.undisguised import number_of, undisguised
-from projections.vectors.tokens import CJK, one_form
+from projections.vectors.tokens import one_form
 from projections.views.access import LIST, LISTED, listed, readable_by
+from projections.words import CJK
 
 _CANDIDATES = 8
 """The most tombstones with which one statement is compared exactly: those that share the most words with it."""

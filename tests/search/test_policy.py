@@ -8,9 +8,9 @@ from types import ModuleType
 import pytest
 
 from kledger.contract import recall
+from projections import words
 from projections.search import asked_differently, match, model_rerank, ranking, rerank, whose
 from projections.search import policy as named
-from projections.vectors import tokens
 from projections.vectors.embedding import weights
 from projections.vectors.store.directories import FORMAT
 
@@ -52,8 +52,8 @@ def test_other_words_are_another_policy(monkeypatch: pytest.MonkeyPatch, tmp_pat
     other = tmp_path / "background.npz"
     other.write_bytes(match.BACKGROUND.read_bytes()[:-1])
     for module, name, value in (
-        (tokens, "STOP_WORDS", tokens.STOP_WORDS - {"the"}),
-        (tokens, "STOP_CHARACTERS", tokens.STOP_CHARACTERS - {"的"}),
+        (words, "STOP_WORDS", words.STOP_WORDS - {"the"}),
+        (words, "STOP_CHARACTERS", words.STOP_CHARACTERS - {"的"}),
         (match, "BACKGROUND", other),
         (named, "FORMAT", FORMAT + 1),
     ):

@@ -301,6 +301,18 @@ def test_indices_are_unique() -> None:
     assert len(indices) == len(np.unique(indices))
 
 
+def test_terms_are_the_same_whatever_was_read_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    texts = ["Push with git-lfs.\nA 3rd of May", "push trial A", "getUserInfo 提交所有文件 16GB"]
+    once = documents_terms(texts)
+    monkeypatch.setattr(tokens, "_known", tokens._Known())
+    monkeypatch.setattr(tokens, "_MOST_KNOWN", 0)  # what is known begins anew each time
+    for vectors in (documents_terms(texts), [documents_terms([text])[0] for text in texts], documents_terms(texts)):
+        assert [(each.indices.tolist(), each.values.tolist()) for each in vectors] == [
+            (each.indices.tolist(), each.values.tolist()) for each in once
+        ]
+    assert len(tokens._known) <= 1
+
+
 def test_terms_are_the_same_in_every_process() -> None:
     program = (
         "from projections.vectors.tokens import document_terms; import hashlib;"

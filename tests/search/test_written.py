@@ -5,15 +5,28 @@ from __future__ import annotations
 import itertools
 
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 from projections.search.match import covered, passages, weighed
-from projections.vectors.tokens import document_terms, query_terms
+from projections.vectors.tokens import document_terms, normalise, query_terms
+from projections.words import words_of
+from projections.written import apart
 
 _SAID = (
     *("2026-08-09", "9 August 2026", "August 9, 2026", "9th of August 2026", "Aug 9 2026"),
     *("2026年8月9日", "2026年8月9號", "9.8.2026", "2026/8/9", "2026.08.09", "2026-8-9"),
 )
 _NUMBERS = ("+44 20 7946 0018", "+44 (0)20 7946-0018", "+44.20.7946.0018", "+442079460018", "0044 20 7946 0018")
+
+_WORDS = (
+    *("a", "may", "may be", "may,", "june", "of", "3rd", "3", "12", "2026", "2026,", "5月3日", "2026年5月3日", "5月"),
+    *("+49", "(0)30", "30", "5557", "812", "030/5557812", "123", "(", ")", "-", ".", "/", "RO-75G", "BR-009-V9", "-V9"),
+    *("16GB", "58,400", "9:15", "\n", "\u3000", "资料", "e-mail", "x", "3.5.2026", "2026-05-03", "2026/5/3", "٣", "st"),
+)
+_TEXTS = st.lists(st.tuples(st.sampled_from(_WORDS), st.sampled_from([" ", "  ", "", ", ", "-", "/", ". "]))).map(
+    lambda words: "".join(map("".join, words))
+)
 
 
 def match(question: str, item: str) -> float:
@@ -106,3 +119,14 @@ def test_an_article_in_capitals_is_none(text: str) -> None:
     assert not set(query_terms("group A", of_stop_words=False).indices.tolist()) & set(
         query_terms(text, of_stop_words=False).indices.tolist()
     )
+
+
+@given(_TEXTS)
+@example("it is due on the 3rd of may, 2026")
+@example("of 3 may have")
+@example("on the 3rd of may be sure")
+@example("call +49 ( 30 ) 5557 812 or")
+def test_a_text_that_is_read_piece_by_piece_says_what_it_says_as_a_whole(text: str) -> None:
+    plain = normalise(text)
+    assert " ".join(apart(plain)) == plain
+    assert [word for piece in apart(plain) for word in words_of(piece)] == list(words_of(plain))

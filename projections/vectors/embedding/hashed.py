@@ -16,7 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from projections.vectors.question import Searched
-from projections.vectors.tokens import CJK, STOP_WORDS, normalise
+from projections.vectors.tokens import normalise
+from projections.words import CJK, STOP_WORDS
 
 DIMENSIONS = 512
 MODEL = "hashed-ngrams-1"
