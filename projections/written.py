@@ -48,8 +48,8 @@ CODE = (
 """Three or more parts with hyphens, of letters and digits: BR-009-V9."""
 
 _DIGITS = re.compile(r"\d+")
-_NEAR = 3
-"""So many words on each side of one with digits may be part of a date, or decide what is one, as in `3 of may have`."""
+_LINKED = re.compile(rf"^$|\d|{_ALONE}(?:{_NAMED}|of|be|not|have|also|only)").search
+"""Whether a word beside digits may be a part of what they say, or decide it, as in `3 of may have`; or is none."""
 
 
 class Date(NamedTuple):
@@ -71,21 +71,22 @@ class Grouped(NamedTuple):
 
 
 def apart(plain: str) -> list[str]:
-    """The pieces of a text between spaces, each of which can be read on its own; what is near digits is one piece.
+    """The pieces of a text between spaces, each of which can be read on its own; a date or a number is in one piece.
 
     No match of DATE, GROUPED or CODE goes beyond a piece, nor depends on what is outside of it.
     """
-    near: list[tuple[int, int]] = []
+    words, pieces, done = plain.split(" "), list[str](), 0
     at = read = 0
     for digits in _DIGITS.finditer(plain):
         at += plain.count(" ", read, digits.start())  # which word they are in
         read = digits.end()
-        begin = max(at - _NEAR, 0)
-        if near and begin <= near[-1][1]:
-            begin, _ = near.pop()
-        near.append((begin, at + _NEAR + 1))
-    words, pieces, done = plain.split(" "), list[str](), 0
-    for begin, end in near:
+        if at < done:
+            continue
+        begin, end = at, at + 1
+        while begin > done and _LINKED(words[begin - 1]):
+            begin -= 1
+        while end < len(words) and _LINKED(words[end]):
+            end += 1
         pieces += (*words[done:begin], " ".join(words[begin:end]))
         done = end
     return pieces + words[done:]
