@@ -9,7 +9,7 @@ import orjson
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from kledger.contract.faults import in_plain_words
-from kledger.contract.json_text import WideInteger, loads
+from kledger.contract.json_text import Unfit, loads
 
 A = TypeVar("A", bound=BaseModel)
 
@@ -57,7 +57,7 @@ def document_in(text: str, answer: type[A]) -> A:
     for candidate in candidates:
         try:
             document = loads(candidate)
-        except WideInteger as error:
+        except Unfit as error:
             fault = str(error)
             continue
         except orjson.JSONDecodeError:

@@ -99,6 +99,10 @@ LATER = 1_795_824_000 * 10**9
 What the log kept before counts as it did. It is the log's own time, so each node and each replay agrees."""
 
 
+STRICTER = 1_796_169_600 * 10**9
+"""2026-12-02T00:00:00Z: from then on no object of an event has a key twice."""
+
+
 def kept_before(info: ValidationInfo) -> bool:
     """Whether what is validated is an event that the log kept before LATER; never what an interface is sent."""
     kept: int | None = (info.context or {}).get("stored_ns")

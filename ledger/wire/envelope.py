@@ -15,9 +15,10 @@ from typing import Annotated, Literal
 import orjson
 from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field, ValidationError
 
-from kledger.contract.bounds import Short
+from kledger.contract.bounds import STRICTER, Short
 from kledger.contract.errors import BadJson, InvalidPayload, PayloadTooLarge, SecretInClear
 from kledger.contract.faults import in_plain_words
+from kledger.contract.json_text import TWICE, repeated_key
 from kledger.contract.scope_fields import Entity
 from ledger.event import NO_LINEAGE, Fact, JsonObject, NewEvent
 from ledger.events import FACTS
@@ -197,9 +198,11 @@ def _within(place: str, name: object) -> str:
     return f"{place}.{str(name)[:_LONGEST_PLACE]}".lstrip(".")[:_LONGEST_PLACE]
 
 
-def decode_envelope(body: bytes) -> Envelope:
-    """Read an envelope. Raises BadJson or InvalidPayload."""
+def decode_envelope(body: bytes, stored_ns: int | None = None) -> Envelope:
+    """Read an envelope. `stored_ns` says which bounds hold, as in decode_fact. Raises BadJson or InvalidPayload."""
     document = parse_json(body)
+    if (stored_ns is None or stored_ns >= STRICTER) and (place := repeated_key(body, document)) is not None:
+        raise InvalidPayload(f"the event does not fit: {place} {TWICE}", errors=[{"field": place, "reason": TWICE}])
     if NUL in body:
         refuse_nul(document, "the event")
     if not isinstance(document, dict):

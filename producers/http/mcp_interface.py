@@ -20,6 +20,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from kledger.client.connection import Connection
 from kledger.client.transport.over_httpx import HttpxTransport
 from kledger.client.wire import Lineage, Wire
+from kledger.contract.json_text import RepeatedKey, loads
 from producers.access.principal import ADMITTED_KEY, SCOPE_KEY
 from producers.http.identity import LINEAGE, OURS, SEEN, caller_of, lineage_of, seen_by
 from producers.mcp.lines import refusal_of
@@ -56,6 +57,8 @@ class _Manager(StreamableHTTPSessionManager):
         async def heard() -> Message:
             message = await receive()
             body.append(message.get("body", b""))
+            if message["type"] == "http.request" and not message.get("more_body", False) and _repeats(b"".join(body)):
+                return {**message, "body": b"\0"}  # no JSON any more, and so refused in the words below
             return message
 
         async def told(message: Message) -> None:
@@ -70,6 +73,17 @@ class _Manager(StreamableHTTPSessionManager):
                 await send(message)
 
         await super().handle_request(scope, heard, told)
+
+
+def _repeats(body: bytes) -> bool:
+    """Whether an object of a body has a key twice; False for what is no JSON."""
+    try:
+        loads(body)
+    except RepeatedKey:
+        return True
+    except ValueError:
+        pass
+    return False
 
 
 class _Wires:

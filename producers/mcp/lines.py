@@ -16,6 +16,8 @@ from mcp.shared.message import SessionMessage
 from mcp.types import INVALID_REQUEST, PARSE_ERROR, ErrorData, JSONRPCError, jsonrpc_message_adapter
 from pydantic import ValidationError
 
+from kledger.contract.json_text import TWICE, repeated_key
+
 _SHAPE = (
     'this is no message of JSON-RPC 2.0: a request has jsonrpc "2.0", an id that is a text or an integer, a '
     "method, and params that are an object, where it has any"
@@ -68,7 +70,8 @@ def refusal_of(line: bytes) -> JSONRPCError | None:
             return _refused(PARSE_ERROR, request_id, f"this is not JSON: {first['msg']}")
         is_answer = "method" not in document and ("result" in document or "error" in document)
         return None if is_answer else _refused(INVALID_REQUEST, request_id, _SHAPE)
-    return None
+    place = repeated_key(line, document)
+    return None if place is None else _refused(INVALID_REQUEST, request_id, f"{place} {TWICE}")
 
 
 def _refused(code: int, request_id: str | int | None, message: str) -> JSONRPCError:

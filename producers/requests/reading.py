@@ -15,7 +15,7 @@ from pydantic import BaseModel, ValidationError
 
 from kledger.contract.errors import BadJson, IllegalScope, InvalidPayload, PayloadTooLarge
 from kledger.contract.faults import in_plain_words
-from kledger.contract.json_text import WIDE, WideInteger, loads
+from kledger.contract.json_text import Unfit, loads
 from ledger.event import JsonObject
 from ledger.runtime.gc_tuning import let_go
 from ledger.wire.envelope import NUL, refuse_nul
@@ -44,17 +44,17 @@ _SCOPE_FAULTS = {"value_error", "string_too_long"}
 
 
 def read_json(body: bytes) -> Any:
-    """Parse a request body. Raises BadJson with the place of the fault, InvalidPayload for a NUL character, nesting
-    or a whole number beyond 64 bits, PayloadTooLarge for too many fields.
+    """Parse a request body. Raises BadJson with the place of the fault, InvalidPayload for a NUL character, nesting,
+    a whole number beyond 64 bits or a key that stands twice, PayloadTooLarge for too many fields.
 
     NaN, lone surrogates and nesting beyond 1,024 are no JSON to this reader; stricter limits are the fields'. A byte
     order mark at the beginning is read over, as RFC 8259 allows.
     """
     try:
         document = loads(body.removeprefix(BYTE_ORDER_MARK))
-    except WideInteger as error:
+    except Unfit as error:
         raise InvalidPayload(
-            f"the body does not fit: {error}", errors=[{"field": error.place, "reason": WIDE}]
+            f"the body does not fit: {error}", errors=[{"field": error.place, "reason": error.reason}]
         ) from error
     except orjson.JSONDecodeError as error:
         raise BadJson(f"the body is not valid JSON: {not_json(body, error)}") from error

@@ -15,7 +15,7 @@ from ledger.wire.subjects import parse_subject
 def validated(event: StoredEvent) -> tuple[Envelope, Fact]:
     """The envelope and fact of a valid event. Raises a LedgerError that says what is wrong."""
     subject = parse_subject(event.subject)
-    envelope = decode_envelope(event.body)
+    envelope = decode_envelope(event.body, event.stored_ns)
     fact = decode_fact(envelope, event.stored_ns)
     entity, _, entity_id = envelope.subject.partition("/")
     if f"{subject.entity}.{subject.event}" != fact.name:

@@ -9,6 +9,7 @@ import orjson
 import typer
 from rich.console import Group
 
+from kledger.contract.json_text import Unfit, loads
 from kledger.contract.words import EvolutionStatus, ExtractionKind
 from producers.cli import reading
 from producers.cli.answer import Answer, listed
@@ -239,7 +240,12 @@ def _material(file: str) -> dict[str, Any]:
     except orjson.JSONDecodeError:
         return {"text": text}
     messages = document.get("messages") if isinstance(document, dict) else document
-    return {"messages": messages} if isinstance(messages, list) else {"text": text}
+    if not isinstance(messages, list):
+        return {"text": text}
+    try:
+        return {"messages": loads(text) and messages}
+    except Unfit as error:
+        raise typer.BadParameter(str(error)) from error
 
 
 def _evolution(evolution: Any, document: Any) -> Answer:

@@ -16,7 +16,7 @@ import typer
 from rich.console import Group
 
 from kledger.contract.errors import BadJson, InvalidPayload, LedgerError
-from kledger.contract.json_text import WideInteger, loads
+from kledger.contract.json_text import Unfit, loads
 from producers.cli.advice import advised_row
 from producers.cli.answer import Answer
 from producers.cli.as_command import KNOWLEDGE, as_caller
@@ -168,7 +168,7 @@ def _chunks(source: BinaryIO, tally: Tally) -> Iterator[Chunk]:
         tally.lines += 1
         try:
             payload = loads(line)
-        except WideInteger as error:
+        except Unfit as error:
             tally.refuse(number, {"code": InvalidPayload.code, "message": f"the payload does not fit: {error}"})
             continue
         except orjson.JSONDecodeError as error:
