@@ -56,6 +56,8 @@ class Fact(Part):
     added: ClassVar[tuple[str, ...]] = ()
     """Fields that the last versions of the schema added, one each, the oldest first: an event is written and shown as
     the version of the last one that it states, without those that are null."""
+    by_anybody: ClassVar[bool] = False
+    """Whether others than the owner state it in their own name: who they are has to be seen whole."""
     sealed_only: ClassVar[tuple[str, ...]] = ()
     """Fields that hold a secret. They are sealed before the fact is made; an event with one in clear is refused."""
 

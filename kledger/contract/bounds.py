@@ -100,13 +100,14 @@ What the log kept before counts as it did. It is the log's own time, so each nod
 
 
 STRICTER = 1_796_169_600 * 10**9
-"""2026-12-02T00:00:00Z: from then on no object of an event has a key twice."""
+"""2026-12-02T00:00:00Z: from then on no object of an event has a key twice, and an event names nobody who looks like
+another."""
 
 
-def kept_before(info: ValidationInfo) -> bool:
-    """Whether what is validated is an event that the log kept before LATER; never what an interface is sent."""
+def kept_before(info: ValidationInfo, moment: int = LATER) -> bool:
+    """Whether what is validated is an event that the log kept before a moment; never what an interface is sent."""
     kept: int | None = (info.context or {}).get("stored_ns")
-    return kept is not None and kept < LATER
+    return kept is not None and kept < moment
 
 
 _UNSEEN = frozenset("\u115f\u1160\u2800\u3164\uffa0")

@@ -9,13 +9,13 @@ from pydantic import Field
 from kledger.contract.bounds import MAX_ID, SAYS_SOMETHING, UNSIGNED_ZERO, Urls
 from kledger.contract.json_text import MOST_POSITION
 from kledger.contract.part import Part
-from kledger.contract.scope_fields import Entity, Scope
+from kledger.contract.scope_fields import SeenEntity, SeenScope
 from kledger.contract.words import Permission
 
 Id = Annotated[str, Field(min_length=1, max_length=MAX_ID)]
 KnowledgeType = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,63}$")]
 Types = Annotated[list[KnowledgeType], Field(min_length=1, max_length=16)]
-Scopes = Annotated[list[Scope], Field(min_length=1, max_length=64)]
+Scopes = Annotated[list[SeenScope], Field(min_length=1, max_length=64)]
 Score = Annotated[int, Field(ge=1, le=5)]
 Count = Annotated[int, Field(ge=0, le=1_000_000_000)]
 Confidence = Annotated[float, Field(ge=0.0, le=1.0, allow_inf_nan=False), UNSIGNED_ZERO]
@@ -53,7 +53,7 @@ class Case(Part):
 class AclEntry(Part):
     """Somebody who may read the item beside those in its scopes, and perhaps revise it."""
 
-    entity: Entity
+    entity: SeenEntity
     permission: Permission
 
 

@@ -11,7 +11,7 @@ from typing import Annotated, get_args
 
 from pydantic import AfterValidator, Field
 
-from kledger.contract.scope_fields import Entity
+from kledger.contract.scope_fields import SeenEntity
 from kledger.contract.scopes import PERSONAL, type_of
 from kledger.contract.words import ProjectRole, SharedKind
 
@@ -44,7 +44,7 @@ def _one_alone(entity: str) -> str:
     return entity
 
 
-Member = Annotated[Entity, AfterValidator(_one_alone)]
+Member = Annotated[SeenEntity, AfterValidator(_one_alone)]
 Roles = Annotated[list[ProjectRole], Field(max_length=len(get_args(ProjectRole)))]
 
 

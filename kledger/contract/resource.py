@@ -9,7 +9,7 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, Field, JsonValue
 
 from kledger.contract.bounds import MAX_ID, Document
-from kledger.contract.scope_fields import Entity
+from kledger.contract.scope_fields import SeenEntity
 from kledger.contract.seal_mark import MARK
 
 TIMES = ("acquired_at", "expires_at")
@@ -90,4 +90,4 @@ _TIMES_SCHEMA: dict[str, JsonValue] = {
     "properties": {name: {"type": ["string", "null"], "format": "date-time"} for name in TIMES}
 }
 Metadata = Annotated[Document, AfterValidator(times_or_value_error), Field(json_schema_extra=_TIMES_SCHEMA)]
-SharedWith = Annotated[list[Entity], Field(max_length=64)]
+SharedWith = Annotated[list[SeenEntity], Field(max_length=64)]

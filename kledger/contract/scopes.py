@@ -75,28 +75,30 @@ def check_name(kind: str, name: str) -> str:
             "as an entity, in X-Ledger-Scope",
             errors=[],
         )
-    if not name.isascii():
-        _check_seen(kind, name)
-    return name
+    return check_seen(kind, name)
 
 
-def _check_seen(kind: str, name: str) -> None:
-    """Refuse a name that looks like another one: as two persons, of whom one is forgotten and the other is not."""
+def check_seen(what: str, name: str) -> str:
+    """Return `name` unless it looks like another one: they would be two persons, of whom one is forgotten and the other
+    is not. Raises IllegalScope."""
+    if name.isascii():
+        return name
     from unicodedata import is_normalized, normalize
 
     unseen = _UNSEEN.search(name)
     if unseen is not None:
         raise IllegalScope(
-            f"the {kind} {name!r} holds U+{ord(unseen[0]):04X}, which nobody sees, and would be another one than "
+            f"the {what} {name!r} holds U+{ord(unseen[0]):04X}, which nobody sees, and would be another one than "
             "the name that it looks like: write it without",
             errors=[],
         )
     if not is_normalized("NFC", name):
         raise IllegalScope(
-            f"the {kind} {name!r} has letters in parts, and would be another one than the name that it looks like: "
+            f"the {what} {name!r} has letters in parts, and would be another one than the name that it looks like: "
             f"write {normalize('NFC', name)!r}, as Unicode's form NFC has it",
             errors=[],
         )
+    return name
 
 
 def check_scope(value: str) -> str:

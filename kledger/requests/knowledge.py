@@ -36,7 +36,7 @@ from kledger.contract.knowledge import (
 )
 from kledger.contract.memory import Labels, Memory
 from kledger.contract.recall import Match
-from kledger.contract.scope_fields import Entity
+from kledger.contract.scope_fields import SeenEntity
 from kledger.contract.scopes import Visibility
 from kledger.contract.words import BulkAction, Permission, Verdict
 from kledger.requests.body import Asked
@@ -47,7 +47,7 @@ MAX_BATCH = 1_000
 MAX_FEEDBACK = 5_000
 
 
-Entities = Annotated[list[Entity], Field(max_length=MOST_SHARED)]
+Entities = Annotated[list[SeenEntity], Field(max_length=MOST_SHARED)]
 
 
 class SourceBody(Source):

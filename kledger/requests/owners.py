@@ -7,7 +7,7 @@ from typing import Annotated
 
 from pydantic import BeforeValidator
 
-from kledger.contract.scope_fields import Entity
+from kledger.contract.scope_fields import SeenEntity
 
 _MAIL = re.compile(r"[^\s:@]+@[^\s:@]+\.[^\s:@]+")
 
@@ -17,4 +17,4 @@ def owner_named(value: object) -> object:
     return f"user:{value}" if isinstance(value, str) and _MAIL.fullmatch(value) else value
 
 
-Owner = Annotated[Entity, BeforeValidator(owner_named)]
+Owner = Annotated[SeenEntity, BeforeValidator(owner_named)]

@@ -25,7 +25,7 @@ from kledger.contract.documents import (
     original_id,
 )
 from kledger.contract.knowledge import Count, Id, Scopes
-from kledger.contract.scope_fields import Entity
+from kledger.contract.scope_fields import SeenEntity
 from ledger.event import Example, Fact
 from ledger.events.examples import AUTHOR, DOCUMENT, ITEM, OTHER
 
@@ -80,7 +80,7 @@ class DocumentIngested(DocumentFact):
     characters: Count
     resource_ids: ResourceIds = Field(default_factory=list)
     scopes: Scopes
-    owner: Entity
+    owner: SeenEntity
 
     @model_validator(mode="after")
     def _check_sections(self) -> Self:

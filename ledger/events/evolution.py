@@ -20,6 +20,7 @@ class EvolutionRequested(ProcessFact):
     """A model is to rewrite the item, as it was at `base_version`, in the light of `feedback`."""
 
     name: ClassVar[str] = "evolution.requested"
+    by_anybody: ClassVar[bool] = True
     personal: ClassVar[tuple[str, ...]] = ("feedback",)
     example: ClassVar[Example] = Example(EVOLUTION, AUTHOR, item_id=ITEM, base_version=2, feedback="先等数据库就绪")
 

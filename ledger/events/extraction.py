@@ -13,7 +13,7 @@ from pydantic import Field
 from kledger.contract.bounds import Document, ModelName, Short
 from kledger.contract.knowledge import Id, Scopes
 from kledger.contract.part import Part
-from kledger.contract.scope_fields import Entity
+from kledger.contract.scope_fields import SeenEntity
 from kledger.contract.words import ExtractionAction, ExtractionKind
 from ledger.event import Example, Fact
 from ledger.events.examples import EXTRACTION, MESSAGE, USER
@@ -50,7 +50,7 @@ class ExtractionRequested(ProcessFact):
 
     kind: ExtractionKind
     messages: Annotated[list[Document], Field(min_length=1, max_length=1_000)]
-    owner: Entity
+    owner: SeenEntity
     scopes: Scopes
     model: ModelName | None = None
     agent_id: Annotated[Short | None, Field(exclude_if=lambda value: value is None)] = None

@@ -12,7 +12,7 @@ from pydantic import Field
 
 from kledger.contract.bounds import Description, NewId
 from kledger.contract.knowledge import Id
-from kledger.contract.scope_fields import Entity
+from kledger.contract.scope_fields import SeenEntity
 from ledger.event import Example, Fact
 from ledger.events.examples import ITEM, RECALL, TASK, USER
 from ledger.events.recall import Served, ServedItem
@@ -39,7 +39,7 @@ class GoalFocused(Fact):
     )
 
     goal_id: NewId
-    owner: Entity
+    owner: SeenEntity
     description: Description
     items: Served = Field(default_factory=list)
     recall: Id | None = None

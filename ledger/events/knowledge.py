@@ -32,7 +32,7 @@ from kledger.contract.knowledge import (
 from kledger.contract.memory import PERSONAL as MEMORY_TEXTS
 from kledger.contract.memory import Lifetime, Memory
 from kledger.contract.part import Part
-from kledger.contract.scope_fields import Entity, Scope
+from kledger.contract.scope_fields import Entity, Scope, SeenEntity
 from kledger.contract.words import ItemStatus, PromotionCause, Verdict
 from ledger import new_item
 from ledger.event import Example, Fact
@@ -119,7 +119,7 @@ class KnowledgeSaved(ItemFact):
     content: Text
     tags: Document = Field(default_factory=dict)
     scopes: Scopes
-    owner: Entity
+    owner: SeenEntity
     resource_ids: ResourceIds = Field(default_factory=list)
     source: Source = Source()
     score: Score = new_item.SCORE
@@ -154,7 +154,7 @@ class KnowledgeRevised(ItemFact):
     content: Text | None = None
     tags: Document | None = None
     scopes: Scopes | None = None
-    owner: Entity | None = None
+    owner: SeenEntity | None = None
     resource_ids: ResourceIds | None = None
     source: Source | None = None
     expected_version: Version | None = None
@@ -167,6 +167,7 @@ class KnowledgeRated(ItemFact):
     name: ClassVar[str] = "knowledge.rated"
     version: ClassVar[int] = 2
     added: ClassVar[tuple[str, ...]] = ("through",)
+    by_anybody: ClassVar[bool] = True
     personal: ClassVar[tuple[str, ...]] = CASE_TEXTS
     example: ClassVar[Example] = Example(
         ITEM,
@@ -187,6 +188,7 @@ class KnowledgeScored(ItemFact):
     name: ClassVar[str] = "knowledge.scored"
     version: ClassVar[int] = 2
     added: ClassVar[tuple[str, ...]] = ("through",)
+    by_anybody: ClassVar[bool] = True
     personal: ClassVar[tuple[str, ...]] = ("reason",)
     example: ClassVar[Example] = Example(ITEM, USER, score=4, reason="saved an hour", through="project:ledger")
 
@@ -234,6 +236,7 @@ class KnowledgeConfirmed(ItemFact):
     name: ClassVar[str] = "knowledge.confirmed"
     version: ClassVar[int] = 2
     added: ClassVar[tuple[str, ...]] = ("through",)
+    by_anybody: ClassVar[bool] = True
     personal: ClassVar[tuple[str, ...]] = CASE_TEXTS
     example: ClassVar[Example] = Example(
         ITEM, USER, case=Case(task=TASK, message_id="msg-0050"), through="project:ledger"

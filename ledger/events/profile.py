@@ -9,7 +9,7 @@ import uuid
 from typing import ClassVar
 
 from kledger.contract.bounds import Document, Reason
-from kledger.contract.scope_fields import Entity
+from kledger.contract.scope_fields import Entity, SeenEntity
 from kledger.contract.words import ProfileType
 from ledger.event import Example, Fact
 from ledger.events.examples import USER
@@ -50,6 +50,7 @@ class ProfileCreated(ProfileFact):
     personal: ClassVar[tuple[str, ...]] = ("content",)
     example: ClassVar[Example] = Example(profile_id(USER, "user"), USER, owner=USER, memory_type="user", content={})
 
+    owner: SeenEntity
     content: Document
 
 
@@ -62,6 +63,7 @@ class ProfileReplaced(ProfileFact):
         profile_id(USER, "user"), USER, owner=USER, memory_type="user", content=EXAMPLE_CONTENT
     )
 
+    owner: SeenEntity
     content: Document
 
 
@@ -74,6 +76,7 @@ class ProfilePatched(ProfileFact):
         profile_id(USER, "user"), USER, owner=USER, memory_type="user", patch={"places": []}
     )
 
+    owner: SeenEntity
     patch: Document
 
 

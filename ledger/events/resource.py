@@ -13,7 +13,7 @@ from pydantic import ConfigDict, Field
 from kledger.contract.bounds import Reason
 from kledger.contract.knowledge import Scopes, Text, Version
 from kledger.contract.resource import ContentType, Metadata, SharedWith, fault_of_id
-from kledger.contract.scope_fields import Entity
+from kledger.contract.scope_fields import SeenEntity
 from ledger.event import Example, Fact
 from ledger.events.examples import AUTHOR, MESSAGE, RESOURCE, TRACE
 from ledger.events.knowledge import Origin
@@ -65,7 +65,7 @@ class ResourceSaved(ResourceFact):
     content_type: ContentType = "text"
     metadata: Metadata = Field(default_factory=dict)
     scopes: Scopes
-    owner: Entity
+    owner: SeenEntity
     shared_with: SharedWith = Field(default_factory=list)
     expected_version: Version | None = None
     origin: Annotated[Origin | None, Field(exclude_if=lambda value: value is None)] = None

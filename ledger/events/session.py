@@ -11,7 +11,7 @@ from typing import Annotated, ClassVar
 from pydantic import Field
 
 from kledger.contract.knowledge import Count, Id
-from kledger.contract.scope_fields import Entity
+from kledger.contract.scope_fields import Entity, SeenEntity
 from kledger.contract.sessions import MessageId, SessionId
 from kledger.contract.words import SessionEnd, SessionRemoval
 from ledger.event import Example, Fact
@@ -44,6 +44,8 @@ class SessionOpened(SessionFact):
 
     name: ClassVar[str] = "session.opened"
     example: ClassVar[Example] = Example(session_entity_id(USER, SESSION), USER, session_id=SESSION, owner=USER)
+
+    owner: SeenEntity
 
 
 class SessionSummarised(SessionFact):

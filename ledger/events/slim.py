@@ -13,7 +13,7 @@ from pydantic import Field
 from kledger.contract.bounds import UNSIGNED_ZERO, Document, ModelName, Reason, Threshold
 from kledger.contract.knowledge import Count, Id, Scopes, Text, Types, Version
 from kledger.contract.part import Part
-from kledger.contract.scope_fields import Entity
+from kledger.contract.scope_fields import SeenEntity
 from ledger.event import Example, Fact
 from ledger.events.examples import AUTHOR, ITEM, OTHER, SLIM
 from ledger.events.process import CallStarted, Failed, ProcessFact, Rejected
@@ -46,7 +46,7 @@ class SlimRequested(ProcessFact):
         SLIM, AUTHOR, owner=AUTHOR, scopes=["project:ledger"], model="small-model", threshold=0.85
     )
 
-    owner: Entity
+    owner: SeenEntity
     scopes: Scopes | None = None
     model: ModelName | None = None
     threshold: Threshold

@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from kledger.contract.errors import Forbidden
-from kledger.contract.scopes import ENTITY_TYPES, PUBLIC, Caller, check_entity, check_name
+from kledger.contract.scopes import ENTITY_TYPES, PUBLIC, Caller, check_entity, check_name, check_seen
 from kledger.contract.words import TokenRole
 
 ADMIN = "/api/admin"
@@ -96,7 +96,7 @@ def bindings(named: Mapping[str, Iterable[str]]) -> dict[str, tuple[str, ...]]:
     for kind in dict.fromkeys([*ENTITY_TYPES, *named]):
         names = tuple(dict.fromkeys(named.get(kind, ())))
         for name in names:
-            check_entity(f"{kind}:{check_name(kind, name) if kind in ENTITY_TYPES else name}")
+            check_entity(f"{kind}:{check_name(kind, name) if kind in ENTITY_TYPES else check_seen(kind, name)}")
         if names:
             bound[kind] = names
     return bound

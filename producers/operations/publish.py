@@ -21,6 +21,7 @@ from kledger.contract.errors import (
     VersionConflict,
 )
 from kledger.contract.knowledge import Case, Source
+from kledger.contract.scopes import check_seen
 from kledger.contract.seal_mark import MARK
 from ledger.event import Appended, Fact, Lineage, NewEvent, new_event_id
 from ledger.events.knowledge import KnowledgeRetired, KnowledgeRevised
@@ -97,10 +98,14 @@ async def publish(ledger: Ledger, tally: Tally, events: Sequence[NewEvent]) -> l
 async def publish_judged(ledger: Ledger, tally: Tally, events: Sequence[NewEvent]) -> list[Appended]:
     """Append events whose content was validated one by one, in as few and large batches as possible.
 
-    Raises PayloadTooLarge, IllegalSubject, VersionConflict, BrokerUnavailable; then earlier batches are appended.
+    Raises PayloadTooLarge, IllegalSubject, IllegalScope (an actor that looks like another one), VersionConflict,
+    BrokerUnavailable; then earlier batches are appended.
     """
     if not events:
         return []
+    for event in events:
+        if not event.actor.isascii() and event.fact.by_anybody:
+            check_seen("actor", event.actor)
     began = time.perf_counter()
     with tracing.span("append", kledger__type=events[0].fact.name, kledger__events=len(events)):
         appended = [await ledger.append(events[0])] if len(events) == 1 else await ledger.append_many(events)

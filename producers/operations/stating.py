@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 from kledger.contract.errors import InvalidPayload, NotOwner
 from kledger.contract.knowledge import Source
 from kledger.contract.memory import Memory, tags_of_words
-from kledger.contract.scopes import Caller, check_name, visibility_of
+from kledger.contract.scopes import Caller, check_name, check_seen, visibility_of
 from kledger.requests.knowledge import EvalBody, SaveRequest, UpdateRequest
 from ledger import new_item
 from ledger.event import Lineage
@@ -111,7 +111,7 @@ def default_owner(caller: Caller, source: Source | None) -> str:
     """
     entities = caller.entities()
     if entities:
-        return entities[0]
+        return check_seen("owner", entities[0])
     agent = source.agent_id if source is not None else None
     return Caller(agent=agent and check_name("agent", agent)).reading_as()[0]
 

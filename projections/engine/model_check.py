@@ -6,7 +6,9 @@ from typing import Any
 
 import orjson
 
+from kledger.contract.bounds import STRICTER
 from kledger.contract.errors import IllegalSubject, InvalidPayload
+from kledger.contract.scopes import check_seen
 from ledger.event import Fact, StoredEvent
 from ledger.wire.envelope import Envelope, decode_envelope, decode_fact, schema_name
 from ledger.wire.subjects import parse_subject
@@ -35,6 +37,8 @@ def validated(event: StoredEvent) -> tuple[Envelope, Fact]:
         raise IllegalSubject(f"the event is about {envelope.subject}, its data about {fact.stated_id()}")
     if subject.actor != envelope.actor:
         raise IllegalSubject(f"the subject's actor is {subject.actor}, the event names {envelope.actor}")
+    if event.stored_ns >= STRICTER and not envelope.actor.isascii() and fact.by_anybody:
+        check_seen("actor", envelope.actor)
     return envelope, fact
 
 

@@ -181,6 +181,8 @@ def _constraint(path: str, annotation: Any, constraint: Any) -> list[str]:
             return [entity_check(path)]
         case AfterValidator(func=scope_fields.scope_or_value_error):
             return [f"({path} = 'public' OR {entity_check(path)})"]
+        case AfterValidator(func=scope_fields.seen_whole):  # stricter: the models look at letters of other scripts
+            return [f"regexp_full_match({path}, {text('[ -~' + _COMMON_LETTER.removeprefix('[') + '*')})"]
         case AfterValidator(func=bounds.check_document):  # covered by the checks of a dict, see _value_checks
             return []
         case AfterValidator(func=bounds.without_sign_of_zero):

@@ -60,13 +60,6 @@ async def test_no_name_that_looks_like_another_is_another_person() -> None:
             check_name("user", IN_PARTS)
 
 
-async def test_a_name_that_looks_like_another_and_was_kept_before_is_reached_by_naming_it_whole() -> None:
-    async with http_door() as door:
-        told = await door.saved({}, owner=f"user:{IN_PARTS}", scopes=[f"user:{IN_PARTS}"])
-        as_before = {"X-Ledger-Scope": quote(f"user:{IN_PARTS}")}
-        assert (await door.get(f"/api/knowledge/{told['id']}", headers=as_before)).status_code == 200
-
-
 @pytest.mark.parametrize("name", NO_NAMES)
 async def test_no_header_makes_another_person_of_an_entity(name: str) -> None:
     async with http_door() as door:
