@@ -72,6 +72,23 @@ class Eraser:
     """Whether the vault was looked through for keys that have to be gone."""
     destroyed: int = 0
     """How many key destructions were announced."""
+    begun_before: set[str] = field(init=False)
+    """The receipts of orders that were pending at the start."""
+
+    def __post_init__(self) -> None:
+        self.begun_before = {order.receipt for order in self.receipts.pending()}
+
+    def reasons(self) -> list[str]:
+        """Why the node is not healthy, as far as persons are to be forgotten."""
+        if self.trouble is not None:
+            return [f"a person is to be forgotten, which is not done and is tried again: {self.trouble}"]
+        self.begun_before = set(filter(self.receipts.is_pending, self.begun_before))
+        if not self.begun_before:
+            return []
+        return [
+            "a person is to be forgotten, which was begun before the node's start and goes on: until it is done, "
+            "answers may hold what was theirs"
+        ]
 
     async def forget(self, subject: str, by: str, progress: Progress) -> JsonObject:
         """Forget a person; returns the receipt. Idempotent: a repeat returns the first receipt, or completes the order.

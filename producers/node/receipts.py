@@ -76,6 +76,10 @@ class Receipts:
                 self.unreadable.append(f"{self._directory.name}/{path.name}")
         return orders
 
+    def is_pending(self, receipt: str) -> bool:
+        """Whether the order with this receipt is not carried out yet."""
+        return self._path(receipt, _PENDING).exists()
+
     def begin(self, order: Order) -> None:
         """Write an order durably; it stays until `finish`."""
         self._write(self._path(order.receipt, _PENDING), orjson.dumps(asdict(order), option=orjson.OPT_INDENT_2))

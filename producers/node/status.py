@@ -68,8 +68,7 @@ class NodeStatus:
             reasons.append(DAMAGED)
         reasons += vector_reasons(feed)
         reasons += of.integrity.reasons()
-        if self.eraser.trouble is not None:
-            reasons.append(f"a person is to be forgotten, which is not done and is tried again: {self.eraser.trouble}")
+        reasons += self.eraser.reasons()
         reasons += [
             f"the view {each['name']} is {each['lag_events']} events and {each['lag_seconds']} s behind"
             for each in views
