@@ -23,9 +23,16 @@ TABLES = (
     """
 CREATE MACRO position_of(moment) AS CASE
     WHEN moment IS NULL THEN error('NULL is neither a log position nor a time')
+    WHEN regexp_full_match(moment::VARCHAR, '[0-9]{1,18}')
+        AND TRY_CAST(moment::VARCHAR AS BIGINT) > (SELECT max(position) FROM checkpoints)
+        THEN error('position ' || moment::VARCHAR || ' is beyond the last position that is folded, which is '
+            || (SELECT max(position) FROM checkpoints)::VARCHAR)
     WHEN regexp_full_match(moment::VARCHAR, '[0-9]{1,18}') THEN TRY_CAST(moment::VARCHAR AS BIGINT)
     WHEN TRY_CAST(moment::VARCHAR AS TIMESTAMPTZ) IS NULL
         THEN error('neither a log position nor a time: ' || moment::VARCHAR)
+    WHEN TRY_CAST(moment::VARCHAR AS TIMESTAMPTZ) > now()
+        AND TRY_CAST(moment::VARCHAR AS TIMESTAMPTZ) > (SELECT coalesce(max(stream_time), now()) FROM events)
+        THEN error(moment::VARCHAR || ' is yet to come: ask as of now() at the latest')
     ELSE coalesce(
         (SELECT min(position) - 1 FROM events WHERE stream_time > TRY_CAST(moment::VARCHAR AS TIMESTAMPTZ)),
         (SELECT max(position) FROM checkpoints))
