@@ -103,7 +103,7 @@ def _open_as_caller(
     left_out = of_environment if alone else ()
     empty = None if alone else next(filter(_is_empty, map(_variable, named)), None)
     caller = {kind: name if kind not in left_out else None for kind, name in named.items()}
-    return Session(url, as_json, caller, token_file, entity or [], empty)
+    return Session(url, as_json, caller, token_file, entity or [], empty, _of_environment(context))
 
 
 def _is_empty(variable: str) -> bool:
@@ -116,8 +116,15 @@ def _source(context: typer.Context, parameter: str) -> str | None:
     return None if source is None else source.name
 
 
-def _open_as_operator(as_json: AsJson = False, url: Url = DEFAULT_URL, token_file: TokenFile = None) -> Session:
-    return Session(url, as_json, token_file=token_file)
+def _of_environment(context: typer.Context) -> bool:
+    """Whether the file with the token is named by the environment."""
+    return _source(context, "token_file") == "ENVIRONMENT"
+
+
+def _open_as_operator(
+    context: typer.Context, as_json: AsJson = False, url: Url = DEFAULT_URL, token_file: TokenFile = None
+) -> Session:
+    return Session(url, as_json, token_file=token_file, token_file_set=_of_environment(context))
 
 
 def as_caller(function: Callable[..., Answer]) -> Callable[..., None]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal, cast, get_args
 
@@ -68,11 +68,16 @@ def several(values: Many) -> list[str] | None:
 
 def layers(values: Many) -> list[ItemLayer] | None:
     """`--layer semantic,plain` as layers; None when there is none. Raises typer.BadParameter."""
+    return cast("list[ItemLayer] | None", chosen(values, get_args(ItemLayer), "--layer"))
+
+
+def chosen(values: Many, words: Sequence[str], option: str) -> list[str] | None:
+    """`--layer a,b` as words out of these; None when there is none. Raises typer.BadParameter."""
     named = several(values) or []
     for name in named:
-        if name not in get_args(ItemLayer):
-            raise typer.BadParameter(f"{name!r} is none of {', '.join(get_args(ItemLayer))}", param_hint="--layer")
-    return cast(list[ItemLayer], named) or None
+        if name not in words:
+            raise typer.BadParameter(f"{name!r} is none of {', '.join(words)}", param_hint=option)
+    return named or None
 
 
 def tags(values: Many) -> dict[str, str] | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from dataclasses import dataclass, field
@@ -30,6 +31,7 @@ class Session:
     token_file: Path | None = None
     further: list[str] = field(default_factory=list)
     empty: str | None = None  # the environment variable that should name the caller, and is empty
+    token_file_set: bool = False  # by the environment
     settled: bool = False  # the command has waited for the views itself
 
     @cached_property
@@ -57,6 +59,8 @@ class Session:
         return self.caller
 
     def _token(self) -> str | None:
+        if self.token_file_set and os.environ.get("KLEDGER_TOKEN", "").strip():
+            raise Unauthenticated("KLEDGER_TOKEN and KLEDGER_TOKEN_FILE are both set: unset one, or give --token-file")
         return None if self.token_file is None else _token_in(self.token_file)
 
     def settle(self) -> None:

@@ -18,7 +18,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 
-from kledger.contract.errors import LedgerError, ServiceFailed, ViewBehind
+from kledger.contract.errors import InvalidPayload, LedgerError, ServiceFailed, ViewBehind
 from ledger.runtime.gc_tuning import let_go
 from producers.http.answers import Json
 from producers.http.meant import methods_of, near, other_method
@@ -143,14 +143,31 @@ def of_route(request: Request, error: LedgerError) -> Json:
 
 async def _unfit(request: Request, error: Exception) -> Json:
     assert isinstance(error, RequestValidationError)  # registered for it alone
+    if any(fault["loc"] == ("body",) and fault["type"] == "missing" for fault in error.errors()):
+        return answer(_empty(request))
     return answer(refusal([_placed(fault) for fault in error.errors()], _part(error), _fields_of_body(request)))
+
+
+def _empty(request: Request) -> InvalidPayload:
+    """The error for a body without anything in it, or `null`, with what it needs."""
+    model = _model_of_body(request)
+    fields = {} if model is None else model.model_fields
+    needs = [name for name, info in fields.items() if info.is_required()] or [*fields]
+    reason = "is empty: send a JSON object as application/json" + (f", with {', '.join(needs)}" if needs else "")
+    return InvalidPayload(f"the body {reason}", errors=[{"field": "", "reason": reason}])
 
 
 def _fields_of_body(request: Request) -> FieldsAt:
     """The fields that the body of this route may have; none where it is of no one model."""
+    model = _model_of_body(request)
+    return unknown_fields if model is None else fields_in(model)
+
+
+def _model_of_body(request: Request) -> type[BaseModel] | None:
+    """The model of the body of this route; None where it is of no one model."""
     body = getattr(request.scope.get("route"), "body_field", None)
     model = None if body is None else body.field_info.annotation
-    return fields_in(model) if isinstance(model, type) and issubclass(model, BaseModel) else unknown_fields
+    return model if isinstance(model, type) and issubclass(model, BaseModel) else None
 
 
 def _part(error: RequestValidationError) -> str:

@@ -117,6 +117,10 @@ def moment_or_position(value: str, field: str) -> int | datetime:
     if like := _LIKE_A_MOMENT.fullmatch(stated):
         if not _in_calendar(stated):
             raise _fault(field, f"{value[:100]!r} is no moment of the calendar: write for example {_EXAMPLE}")
+        if "T" not in stated:
+            or_position = "a position of the log, or " if field in ("as_of", "to") else ""
+            fault = f"{value[:100]!r} is a day, and does not say its offset from UTC: write {or_position}{_EXAMPLE}"
+            raise _fault(field, fault)
         if like["offset"] is None:
             raise _fault(field, f"{value[:100]!r} does not say its offset from UTC: write {_EXAMPLE}")
     try:

@@ -25,7 +25,7 @@ from producers.mcp import prompts, resources
 from producers.mcp.catalogue import BY_NAME, CATALOGUE
 from producers.mcp.lineage import lineage_of
 from producers.mcp.other_names import meant
-from producers.mcp.protocol_errors import as_protocol
+from producers.mcp.protocol_errors import InWords, as_protocol
 
 log = structlog.get_logger(__name__)
 
@@ -55,8 +55,8 @@ def _uncounted(_tool: str, _outcome: str) -> None:
     """Count nothing."""
 
 
-def create_server(wire_of: WireOf, counted: Counted = _uncounted) -> Server[Any]:
-    """The MCP server, for either transport."""
+def create_server(wire_of: WireOf, counted: Counted = _uncounted, in_words: InWords = str) -> Server[Any]:
+    """The MCP server, for either transport. `in_words` puts what a node says into the words of its clients."""
 
     async def list_tools(_call: Call, _params: types.PaginatedRequestParams | None) -> types.ListToolsResult:
         return types.ListToolsResult(tools=[tool.described for tool in CATALOGUE])
@@ -71,24 +71,26 @@ def create_server(wire_of: WireOf, counted: Counted = _uncounted) -> Server[Any]
             answer = await tool.call(wire, params.arguments or {})
         except LedgerError as error:
             counted(tool.name, error.code)
-            return _refused(error)
+            return _refused(error, in_words)
         except Exception:
             log.exception("a tool failed", tool=tool.name)
             counted(tool.name, ServiceFailed.code)
-            return _refused(ServiceFailed(f"something inside {tool.name} failed: the log of the server has the cause"))
+            return _refused(
+                ServiceFailed(f"something inside {tool.name} failed: the log of the server has the cause"), in_words
+            )
         counted(tool.name, "ok")
         return _answer(answer)
 
     async def list_prompts(call: Call, _params: types.PaginatedRequestParams | None) -> types.ListPromptsResult:
-        with as_protocol():
+        with as_protocol(in_words):
             return await prompts.listed(await wire_of(call))
 
     async def get_prompt(call: Call, params: types.GetPromptRequestParams) -> types.GetPromptResult:
-        with as_protocol():
+        with as_protocol(in_words):
             return await prompts.get(await wire_of(call), params.name, params.arguments or {})
 
     async def list_resources(call: Call, params: types.PaginatedRequestParams | None) -> types.ListResourcesResult:
-        with as_protocol():
+        with as_protocol(in_words):
             return await resources.listed(await wire_of(call), params.cursor if params else None)
 
     async def list_resource_templates(
@@ -97,7 +99,7 @@ def create_server(wire_of: WireOf, counted: Counted = _uncounted) -> Server[Any]
         return types.ListResourceTemplatesResult(resource_templates=[resources.TEMPLATE])
 
     async def read_resource(call: Call, params: types.ReadResourceRequestParams) -> types.ReadResourceResult:
-        with as_protocol():
+        with as_protocol(in_words):
             return await resources.read(await wire_of(call), params.uri)
 
     return Server(
@@ -127,9 +129,9 @@ def _answer(document: JsonObject) -> types.CallToolResult:
     return types.CallToolResult(content=[_text(document)], structured_content=document)
 
 
-def _refused(error: LedgerError) -> types.CallToolResult:
+def _refused(error: LedgerError, in_words: InWords) -> types.CallToolResult:
     """An error as text alone: clients validate structured content against the output schema even for errors."""
-    body = {"code": error.code, "message": error.message, "details": error.details}
+    body = {"code": error.code, "message": in_words(error.message), "details": error.details}
     return types.CallToolResult(content=[_text({"error": body})], is_error=True)
 
 

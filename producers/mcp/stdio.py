@@ -17,6 +17,7 @@ import structlog
 from mcp import stdio_server
 from mcp.shared.message import SessionMessage
 
+from kledger.client.slips.own_advice import SEND_A_TOKEN
 from kledger.client.wire import Wire
 from kledger.contract.errors import LedgerError
 from producers.mcp.answering import answering
@@ -37,7 +38,7 @@ async def serve(wire: Wire) -> None:
     async def wire_of(_call: Call) -> Wire:
         return wire
 
-    server = create_server(wire_of)
+    server = create_server(wire_of, in_words=in_own_words)
     check = asyncio.create_task(_check_node(wire), name="look for the node")
     try:
         refusals, refused = anyio.create_memory_object_stream[SessionMessage]()
@@ -56,12 +57,23 @@ async def serve(wire: Wire) -> None:
         await wire.connection.close()
 
 
+def in_own_words(message: str) -> str:
+    """What a node says, for a program whose token comes from a variable or a file."""
+    return message.replace(
+        SEND_A_TOKEN, "give one of this node in KLEDGER_TOKEN or --token-file of kledger mcp (kledger token create)"
+    )
+
+
 async def _check_node(wire: Wire) -> None:
     """Log on stderr, which clients show, whether the node is ready and takes the caller for who they say they are."""
     try:
         await wire.look("/health/ready", also=503)
         await wire.look("/api/whoami")  # whoever asks for the health needs no token
     except LedgerError as error:
-        log.warning("the tools will not work until this is mended", node=wire.connection.address, error=error.message)
+        log.warning(
+            "the tools will not work until this is mended",
+            node=wire.connection.address,
+            error=in_own_words(error.message),
+        )
     else:
         log.info("the node answers", node=wire.connection.address)

@@ -28,8 +28,8 @@ class RawServer:
                 return
             self.connections += 1
             with taken:
-                taken.recv(65_536)
-                taken.sendall(self._answers.pop(0))
+                if taken.recv(65_536):  # nothing from who only listens whether it is greeted
+                    taken.sendall(self._answers.pop(0))
             self.closed.release()
 
     def close(self) -> None:

@@ -11,9 +11,13 @@ from kledger.contract.scopes import ENTITY_TYPES
 _HEADERS = ", in the X-Ledger headers"
 _ASK_AS = re.compile(rf"ask as (?P<kind>[\w-]+):(?P<name>.+?){re.escape(_HEADERS)}")
 _ACTING_AS = re.compile(r""", with acting_as\(\w+=(?:'[^']*'|"[^"]*"|\[[^\]]*\])\)""")
+SEND_A_TOKEN = (
+    "send Authorization: Bearer with a token of this node (kledger token create; KLEDGER_TOKEN for our programs)"
+)
+"""What a node says of a token to whoever writes headers."""
 _PHRASES = (
     (
-        "send Authorization: Bearer with a token of this node (kledger token create; KLEDGER_TOKEN for our programs)",
+        SEND_A_TOKEN,
         "give the client one of this node, as token=… or in KLEDGER_TOKEN (kledger token create makes one)",
     ),
     ("ask without an identity", "ask through a client that acts as nobody, as acting_as() makes one"),

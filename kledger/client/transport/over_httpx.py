@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Callable
 from urllib.parse import SplitResult, urlsplit
 
@@ -15,6 +16,7 @@ from kledger.client.transport.exchange import (
     NoReply,
     NoSuchAddress,
     NotConnected,
+    NotHttp,
     R,
     Reply,
     ReplyTimedOut,
@@ -22,6 +24,9 @@ from kledger.client.transport.exchange import (
 )
 from kledger.contract.addresses import LOOPBACK
 from kledger.contract.errors import NodeUnreachable
+
+_GREETS_WITHIN = 0.3  # seconds
+_NO_HEAD = "without sending a response"
 
 
 class HttpxTransport:
@@ -91,7 +96,11 @@ class HttpxTransport:
             raise ReplyTimedOut(str(error)) from error
         except httpx.ConnectError as error:
             raise NotConnected(_reason(error)) from error
-        except (httpx.NetworkError, httpx.RemoteProtocolError) as error:
+        except httpx.RemoteProtocolError as error:
+            if str(error).startswith("illegal") or (_NO_HEAD in str(error) and await self._greets()):
+                raise NotHttp("what it says is no HTTP") from error
+            raise ConnectionBroken(_reason(error)) from error
+        except httpx.NetworkError as error:
             raise ConnectionBroken(_reason(error)) from error
         except httpx.InvalidURL as error:
             raise NoSuchAddress(str(error)) from error
@@ -99,6 +108,21 @@ class HttpxTransport:
             raise NoReply(_reason(error)) from error
         del answer.stream  # which holds the answer that holds it, and both bodies until garbage is looked for
         return Reply(answer.status_code, answer.content, str(answer.url), answer.headers.get(POSITION, ""))
+
+    async def _greets(self) -> bool:
+        """Whether what is there speaks before it is asked, as a broker does and no HTTP: httpx does not tell a line
+        that is cut off from none."""
+        parts = urlsplit(self._address)
+        if self._given is not None or parts.scheme != "http":
+            return False
+        greeting = b""
+        with contextlib.suppress(OSError, TimeoutError, ValueError):
+            async with asyncio.timeout(_GREETS_WITHIN):
+                reader, writer = await asyncio.open_connection(parts.hostname, parts.port or 80)
+                with contextlib.closing(writer):
+                    greeting = await reader.read(1)
+                await writer.wait_closed()
+        return bool(greeting)
 
     async def pause(self, seconds: float) -> None:
         """Wait."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -19,6 +20,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 _NEEDS = "needs_one_of"
 _UsageError: Any = typer.BadParameter.__base__
 _TOO_MUCH = "Got unexpected extra argument(s) ("
+_LIKE_A_TIME = re.compile(r"\d{4}-\d\d")
 _NO_HELP = "No such command 'help'"
 
 
@@ -105,7 +107,7 @@ def _in_other_words(error: Any) -> str | None:
     if said := no_such_command(error.ctx, error.message):
         return said
     cause = error.__cause__
-    return _refused(cause) if hasattr(cause, "errors") else None  # a value that pydantic refused
+    return _refused(cause, error) if hasattr(cause, "errors") else None  # a value that pydantic refused
 
 
 def _missing(context: Any, first: Any, typed: Sequence[str]) -> tuple[list[str], list[str]]:
@@ -145,7 +147,11 @@ def _too_much(context: Any, extra: str) -> str:
     return f"Too much: {extra}. A text or a path of several words stands in quotes."
 
 
-def _refused(cause: Any) -> str:
+def _refused(cause: Any, error: Any) -> str:
     from kledger.contract.faults import in_plain_words
 
-    return in_plain_words(cause.errors()[0])
+    fault = cause.errors()[0]
+    value, meant = str(fault.get("input", "")), getattr(error.param, "help", None) or ""
+    if _LIKE_A_TIME.match(value) and "position" in meant:
+        return f"{value[:40]!r} is a time, and a position of the log is wanted: a whole number"
+    return in_plain_words(fault)

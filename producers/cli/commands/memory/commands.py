@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, cast, get_args
 
 import typer
 from rich.console import Group
@@ -115,7 +115,7 @@ def list_memories(
 
     Example: kledger memory list --layer episodic --since 2026-03-01T00:00:00Z --user ann
     """
-    layers: Any = reading.several(layer)  # the node says which words it takes
+    layers = cast("list[MemoryLayer] | None", reading.chosen(layer, get_args(MemoryLayer), "--layer"))
     page = session.ledger.memories(
         layers=layers,
         kinds=reading.several(kind),

@@ -195,15 +195,13 @@ def list_documents(
     session: Session,
     limit: Annotated[int, typer.Option(min=1, max=1000, help="How many.")] = 10,
     offset: reading.Offset = 0,
-    status: Annotated[str, typer.Option(help="active, removed or all.")] = "active",
+    status: Annotated[DocumentFilter, typer.Option(help="Which ones.")] = "active",
 ) -> Answer:
     """The documents that you may see, newest first.
 
     Example: kledger document list --project ledger
     """
-    wanted: Any = status  # the node says which words it takes
-    chosen: DocumentFilter = wanted
-    found = session.ledger.documents.list(limit=limit, offset=offset, status=chosen)
+    found = session.ledger.documents.list(limit=limit, offset=offset, status=status)
     rows = table("id", "title", "type", "characters", "owner", right=("characters",), whole=("id",))
     for each in found["results"]:
         kind = each["content_type"].rpartition("/")[2].rpartition(".")[2]

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, cast, get_args
 
 import typer
 from rich.console import Group
 
+from kledger.contract.words import ProjectRole
 from producers.cli import reading
 from producers.cli.answer import Answer
 from producers.cli.as_command import KNOWLEDGE, as_caller
@@ -54,7 +55,7 @@ def roles(
 
     Example: kledger project roles ledger agent:scribe --role architect --role developer
     """
-    stated: Any = reading.several(role) or []  # the node says which words it takes
+    stated = cast("list[ProjectRole]", reading.chosen(role, get_args(ProjectRole), "--role") or [])
     return _assigned(session.ledger.assign_roles(project_id, member, stated))
 
 

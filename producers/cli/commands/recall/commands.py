@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Literal, cast
+from typing import Annotated, Literal, cast, get_args
 
 import typer
 from rich.console import Group
 
+from kledger.contract.words import RecallLayer
 from producers.cli import reading
 from producers.cli.answer import Answer, listed
 from producers.cli.as_command import KNOWLEDGE, as_caller
 from producers.cli.screen import counted, facts, plain, short_time, snippet, table, verbatim, words
 from producers.cli.session import Session
-
-if TYPE_CHECKING:
-    from kledger.contract.words import RecallLayer
 
 GoalId = Annotated[str, typer.Argument(metavar="GOAL", help="The id of the goal.", show_default=False)]
 MinMatch = Annotated[
@@ -86,7 +84,7 @@ def recall(
         message,
         session=in_session,
         target_agent=target_agent,
-        layers=cast("list[RecallLayer] | None", reading.several(layers)),
+        layers=cast("list[RecallLayer] | None", reading.chosen(layers, get_args(RecallLayer), "--layers")),
         as_of=reading.moment(as_of),
         top_k=top_k,
         min_match=min_match,
