@@ -8,7 +8,7 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from kledger.answers.knowledge import SavedItem, Shown
-from kledger.answers.parts import Answered, Count, JsonDocument, KeptAt, Position, Time, Total
+from kledger.answers.parts import Answered, Count, JsonDocument, KeptAt, Position, Time, Total, Unmatching
 from kledger.contract.scopes import Visibility
 from kledger.contract.words import HeldStatus, ItemStatus, MemoryLayer
 
@@ -80,6 +80,7 @@ class MemoryList(Answered):
     count: Count
     total: Total
     next: int | None
+    unmatched: NotRequired[Unmatching]
     position: Position
 
 

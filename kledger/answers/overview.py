@@ -134,4 +134,5 @@ class Changes(Answered):
 
     changes: list[Change]
     next: Annotated[int, Field(description="The position after which to ask again")]
+    unmatched: NotRequired[Unmatching]
     position: Position

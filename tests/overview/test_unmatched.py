@@ -6,8 +6,11 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
+from typer.testing import CliRunner
 
+from producers.cli.main import app
 from tests.doors.http_door import ALICE, BOB, Door, http_door
+from tests.doors.scripted_node import commanded_node
 from tests.memory.test_short_memories import K
 
 ABOUT = ("/api/knowledge", "/api/knowledge/search", "/api/overview/facets")
@@ -83,3 +86,41 @@ async def test_nothing_is_said_to_who_sees_no_item_at_all() -> None:
 async def test_as_of_a_moment_the_words_of_then_are_meant(door: Door) -> None:
     (told,) = (await asked(door, K, types="tool", as_of="1"))["unmatched"]
     assert told["message"] == "no item that you see has the type 'tool': there are 'strategy'"
+
+
+CHANGES, MEMORIES = "/api/overview/changes", "/api/memory"
+
+
+@pytest.mark.parametrize(
+    ("path", "params", "message"),
+    [
+        (CHANGES, {"types": "stratgy"}, "no item that you see has the type 'stratgy': is 'strategy' meant?"),
+        (CHANGES, {"scopes": "user:alcie"}, "no item that you see has the scope 'user:alcie': is 'user:alice' meant?"),
+        (CHANGES, {"owner": "user:alcie"}, "no item that you see belongs to 'user:alcie': is 'user:alice' meant?"),
+        (MEMORIES, {"owner": "user:alcie"}, "no item that you see belongs to 'user:alcie': is 'user:alice' meant?"),
+        (MEMORIES, {"tags": "nothing"}, "no item that you see has the tag 'nothing'"),
+    ],
+)
+async def test_changes_and_memories_name_a_word_that_nothing_has_as_lists_do(
+    door: Door, path: str, params: dict[str, Any], message: str
+) -> None:
+    answer = await asked(door, path, ALICE, **params)
+    ((field, value),) = params.items()
+    assert answer["unmatched"] == [{"field": field, "value": value, "message": message}]
+    assert "unmatched" not in await asked(door, path)
+    assert "unmatched" not in await asked(door, path, ALICE, owner="user:alice")
+
+
+async def test_who_follows_a_view_that_has_not_moved_is_told_of_no_words(door: Door) -> None:
+    assert "unmatched" not in await asked(door, CHANGES, ALICE, types="stratgy", after=await door.head())
+
+
+def test_the_commands_print_what_is_said_of_a_word(monkeypatch: pytest.MonkeyPatch) -> None:
+    said = [{"field": "owner", "value": "user:alcie", "message": "no item that you see belongs to 'user:alcie'"}]
+    with commanded_node(monkeypatch) as node:
+        node.says("GET /api/overview/changes", {"changes": [], "next": 3, "position": 3, "unmatched": said})
+        page = {"results": [], "count": 0, "total": 0, "next": None, "position": 3, "unmatched": said}
+        node.says("GET /api/memory", page)
+        for command in (["changes"], ["memory", "list"]):
+            ran = CliRunner().invoke(app, [*command, "--owner", "user:alcie"])
+            assert (ran.exit_code, "no item that you see belongs to 'user:alcie'" in ran.output) == (0, True)

@@ -6,13 +6,15 @@ from datetime import datetime
 
 from kledger.contract.errors import Erased, UnknownKnowledge
 from kledger.contract.scopes import Caller
-from ledger.event import JsonObject
+from ledger.event import JsonObject, utc_now
 from producers.operations.admin.scope_types import require_types
 from producers.operations.desk import ANY, Desk, Freshness, moment_of, position_as_of, reach_recalls
+from producers.operations.knowledge.unmatched import with_unmatched
 from producers.operations.knowledge.whose import with_their_projects
 from producers.operations.outcomes import listed
 from projections.fold_kit.page import Window
 from projections.views.knowledge import memories as ask
+from projections.views.knowledge.listing import Wanted as ListWanted
 from projections.views.knowledge.memories import Wanted
 
 
@@ -70,4 +72,8 @@ async def timeline(
     moment = await moment_of(desk, as_of, then)
     if wanted.status == "proposed":
         caller = await with_their_projects(desk, caller)
-    return listed(await desk.view.ask(ask.memories, desk.org, caller, wanted, window, then, moment=moment), position)
+    page = listed(await desk.view.ask(ask.memories, desk.org, caller, wanted, window, then, moment=moment), position)
+    if page["total"]:
+        return page
+    words = ListWanted(owner=wanted.owner, tags=wanted.tags)
+    return await with_unmatched(desk, caller, words, page, then, moment or utc_now())

@@ -84,4 +84,8 @@ async def changes(
         return {"changes": [], "next": after, "position": position}
     found, more = await desk.view.ask(changed.changes, desk.org, caller, after, position, limit, followed)
     following = found[-1]["position"] if more else position
-    return {"changes": found, "next": following, "position": position}
+    answer = {"changes": found, "next": following, "position": position}
+    if found:
+        return answer
+    wanted = Wanted(followed.types, followed.scopes, followed.owner)
+    return await with_unmatched(desk, caller, wanted, answer, None, utc_now())

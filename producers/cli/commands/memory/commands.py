@@ -139,7 +139,7 @@ def list_memories(
         wide.add_row(plain(each["id"]), *of_it, each["status"], what)
         told = "  ".join(filter(None, (plain(each["id"]), *of_it, each["status"])))
         narrow.append((words(told, "bold"), words(what)))
-    return listed(page, Rows(wide, narrow), "no memory to list")
+    return listed(page, Rows(wide, narrow), "; ".join(("no memory to list", *reading.unmatched(page))))
 
 
 def show(session: Session, item_id: reading.ItemId, as_of: reading.AsOf = None) -> Answer:

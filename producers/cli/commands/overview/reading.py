@@ -160,7 +160,7 @@ def changes(
             snippet(each["task"], 80),
         )
     summary = f"{counted(len(found['changes']), 'change')}; go on with --after {found['next']}"
-    return Answer(found, Group(rows, summary) if found["changes"] else summary)
+    return Answer(found, Group(rows, summary) if found["changes"] else "; ".join((*reading.unmatched(found), summary)))
 
 
 def whoami(session: Session) -> Answer:
