@@ -29,8 +29,9 @@ class NotBelieved(Exception):
 
 def write_manifest(directory: Path, content: JsonObject, keys: SigningKeys) -> None:
     """Sign a manifest and write it into its directory. Raises UnsafeKeyFile, OSError."""
-    document = {**content, "format": FORMAT, "key": keys.current().id}
-    signature = base64.b64encode(keys.sign(_message(document))).decode()
+    key = keys.in_use()
+    document = {**content, "format": FORMAT, "key": key.public.id}
+    signature = base64.b64encode(key.sign(_message(document))).decode()
     write_private(directory / NAME, orjson.dumps({**document, "signature": signature}, option=orjson.OPT_INDENT_2))
 
 

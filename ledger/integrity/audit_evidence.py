@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
@@ -71,10 +71,13 @@ def gather(files: NotaryFiles, outside: Sequence[Path] = (), anchor: VerifyingKe
     node's directory. Raises NotCertified when there is no checkpoint at all, InvalidPayload, OSError.
     """
     findings: list[Finding] = []
-    keys = public_keys(files.keys) if anchor is None else trusted_with(anchor, files.keys)
+
+    def known() -> Mapping[str, VerifyingKey]:
+        return public_keys(files.keys) if anchor is None else trusted_with(anchor, files.keys)
+
     checkpoints: list[SignedCheckpoint] = []
     for path in (files.checkpoints, *outside):
-        checkpoints += _valid(path, keys, findings, required=path is not files.checkpoints)
+        checkpoints += _valid(path, known, findings, required=path is not files.checkpoints)
     began = beginning(files)
     if not checkpoints and not findings:
         raise _nothing_signed(files, was_signed=began is not None and began.signed)
@@ -161,10 +164,11 @@ def _content(leaves: LeafFile) -> bytes:
 
 
 def _valid(
-    path: Path, keys: Mapping[str, VerifyingKey], findings: list[Finding], *, required: bool
+    path: Path, known: Callable[[], Mapping[str, VerifyingKey]], findings: list[Finding], *, required: bool
 ) -> Iterable[SignedCheckpoint]:
-    """The checkpoints of a file that one of `keys` signed; everything else in it becomes a finding.
+    """The checkpoints of a file that one of the `known` keys signed; everything else in it becomes a finding.
 
+    The keys are read behind the file: one that came into use meanwhile has signed nothing of it, or is among them.
     Raises OSError where the file is there, cannot be read and is not `required`.
     """
 
@@ -179,7 +183,7 @@ def _valid(
         elif not isinstance(error, FileNotFoundError):  # it is there, so nobody removed it
             raise
         return []
-    valid = []
+    keys, valid = known(), []
     for one in checkpoints:
         where = f"the checkpoint of position {one.position} in {path.name}"
         if one.key_id not in keys:

@@ -31,6 +31,7 @@ def make_certificate(result: JsonObject, chain: Chain, keys: SigningKeys, time: 
 
     Raises UnsafeKeyFile.
     """
+    key = keys.in_use()
     document: JsonObject = {
         "kind": KIND,
         "version": VERSION,
@@ -41,9 +42,9 @@ def make_certificate(result: JsonObject, chain: Chain, keys: SigningKeys, time: 
         "log_read_by": "the notary, from the leaves of what it read and signed",
         "schemas": {name: fact.version for name, fact in sorted(FACTS.items())},
         "time": time.isoformat(),
-        "key": keys.current().text(),
+        "key": key.public.text(),
     }
-    return {**document, "signature": base64.b64encode(keys.sign(_message(document))).decode()}
+    return {**document, "signature": base64.b64encode(key.sign(_message(document))).decode()}
 
 
 def check_certificate(document: object) -> str | None:

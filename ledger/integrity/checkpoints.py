@@ -86,9 +86,9 @@ def _message(position: int, root: bytes, head: bytes, time: datetime, key_id: st
 
 def sign(chain: Chain, keys: SigningKeys, time: datetime) -> SignedCheckpoint:
     """Sign the current state of a chain. Raises UnsafeKeyFile."""
-    root, key_id, time = chain.root(), keys.current().id, time.astimezone(UTC)
-    signature = keys.sign(_message(chain.position, root, chain.head, time, key_id))
-    return SignedCheckpoint(chain.position, root, chain.head, time, key_id, signature)
+    root, key, time = chain.root(), keys.in_use(), time.astimezone(UTC)
+    signature = key.sign(_message(chain.position, root, chain.head, time, key.public.id))
+    return SignedCheckpoint(chain.position, root, chain.head, time, key.public.id, signature)
 
 
 def append_checkpoints(path: Path, checkpoints: Iterable[SignedCheckpoint]) -> None:

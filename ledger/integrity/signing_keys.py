@@ -79,6 +79,18 @@ class VerifyingKey:
         return True
 
 
+@dataclass(frozen=True, slots=True)
+class SigningKey:
+    """The key in use at one moment: what it signs names it, whoever replaces it meanwhile."""
+
+    public: VerifyingKey
+    private: Ed25519PrivateKey
+
+    def sign(self, message: bytes) -> bytes:
+        """The signature of a message, 64 bytes."""
+        return self.private.sign(message)
+
+
 class SigningKeys:
     """The keys of one node. A rotation by another process is detected before the next signature."""
 
@@ -114,9 +126,10 @@ class SigningKeys:
         """The public key of the key in use. Raises UnsafeKeyFile."""
         return VerifyingKey.of(self._key().public_key())
 
-    def sign(self, message: bytes) -> bytes:
-        """The signature of a message, 64 bytes. Raises UnsafeKeyFile."""
-        return self._key().sign(message)
+    def in_use(self) -> SigningKey:
+        """The key in use, for one document that names it and is signed with it. Raises UnsafeKeyFile."""
+        private = self._key()
+        return SigningKey(VerifyingKey.of(private.public_key()), private)
 
     def rotate(self) -> tuple[VerifyingKey, VerifyingKey]:
         """Replace the key by a new one; returns the old and the new public key. Raises UnsafeKeyFile.

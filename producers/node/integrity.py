@@ -55,9 +55,9 @@ def receipt_signer(files: NotaryFiles) -> Callable[[bytes], JsonObject]:
     """
 
     def sign(receipt: bytes) -> JsonObject:
-        keys = SigningKeys(files.keys)
-        signature = keys.sign(b"kledger receipt\n" + receipt)
-        return {"key": keys.current().text(), "signature": base64.b64encode(signature).decode()}
+        key = SigningKeys(files.keys).in_use()
+        signature = key.sign(b"kledger receipt\n" + receipt)
+        return {"key": key.public.text(), "signature": base64.b64encode(signature).decode()}
 
     return sign
 
