@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import secrets
 import time
 
 import orjson
@@ -57,11 +58,14 @@ async def ensure_leases(access: BrokerAccess, *, replicas: int = 1) -> None:
 
 
 class Lease:
-    """One key, as one node sees it. `keep` acquires and renews the lease; `held` is whether this node has it now."""
+    """One key, as one node sees it. `keep` acquires and renews the lease; `held` is whether this node has it now.
+
+    `holder` is for people: several nodes may have one name. A node knows its own key by a word that it made up.
+    """
 
     def __init__(self, connection: BrokerConnection, key: str, holder: str, *, seconds: float = LEASE_SECONDS) -> None:
         self._connection, self._subject = connection, f"$KV.{LEASE_BUCKET}.{key}"
-        self._holder, self._seconds = holder, seconds
+        self._holder, self._seconds, self._own = holder, seconds, secrets.token_hex(8)
         self._until = float("-inf")
         self._seen = (-1, 0.0)  # the key's sequence, and since when it has it by our clock
         self._was_held = False
@@ -95,33 +99,33 @@ class Lease:
 
     async def _try(self) -> None:
         began = time.monotonic()
-        sequence, self.holder = await self._read()
+        sequence, self.holder, whose = await self._read()
         if sequence != self._seen[0]:
             self._seen = (sequence, began)
-        ours = self.holder == self._holder
+        ours = whose == self._own
         expired = began - self._seen[1] > self._seconds * PAUSE_FACTOR
         if (ours or not self.holder or expired) and (written := await self._write(sequence, self._holder)):
             self._seen, self._until, self.holder = (written, began), began + self._seconds, self._holder
 
-    async def _read(self) -> tuple[int, str]:
-        """The key's sequence and holder, from the bucket's leader; (0, "") where nobody wrote yet."""
+    async def _read(self) -> tuple[int, str, str]:
+        """The key's sequence, holder and the holder's word, from the bucket's leader; 0 where nobody wrote yet."""
         answer = await self._connection.api(
             f"STREAM.MSG.GET.KV_{LEASE_BUCKET}", {"last_by_subj": self._subject}, timeout=self._seconds / RENEWALS
         )
         code = error_code(answer)
         if code in NOTHING_STORED:
-            return 0, ""
+            return 0, "", ""
         if code:
             raise error_of(answer, "a look at a lease")
         message = answer["message"]
         document = orjson.loads(base64.b64decode(message.get("data", "") or "e30="))
-        return int(message["seq"]), str(document.get("holder", ""))
+        return int(message["seq"]), str(document.get("holder", "")), str(document.get("own", ""))
 
     async def _write(self, expected: int, holder: str) -> int:
         """Write the key; returns its new sequence, 0 when another node was first."""
         reply = await self._connection.request(
             self._subject,
-            orjson.dumps({"holder": holder}),
+            orjson.dumps({"holder": holder, "own": self._own}),
             {EXPECTED: str(max(0, expected))},
             timeout=self._seconds / RENEWALS,
         )

@@ -84,6 +84,22 @@ async def test_one_of_two_nodes_holds_the_lease_and_the_other_takes_it_when_it_i
         await connection.close()
 
 
+async def test_two_nodes_of_one_name_do_not_take_each_others_lease_for_their_own(access: BrokerAccess) -> None:
+    """In containers a node is process 1, and the machine's name may be that of all of them."""
+    await ensure_leases(access)
+    connections = [await BrokerConnection.open(access, "node", name=f"test-{n}") for n in (1, 2)]
+    first, second = (Lease(connection, "k", "node:1") for connection in connections)
+    for _ in range(3):
+        await first._try()
+        await second._try()
+        assert (first.held, second.held) == (True, False)
+    await first.release()
+    await second._try()
+    assert second.held
+    for connection in connections:
+        await connection.close()
+
+
 async def test_vectors_are_written_by_whoever_may_and_go_on_where_the_other_ended(tmp_path: Path) -> None:
     ledger, view = MemoryLedger(), View(Instance(open_view(None)))
     projector = Projector(ledger, view)
