@@ -21,6 +21,12 @@ OTHERS: dict[str, Who] = {
     "one of her team": {"user": "leak-bob", "team": "web"},
     "an agent of her team": {"agent": "leak-scribe", "team": "web"},
 }
+OPENERS: list[Who] = [
+    {"user": "leak-eve"},
+    {"user": "leak-eric", "team": "web"},
+    {"agent": "leak-clerk", "team": "web"},
+]
+"""Who has had a session of that id: whoever asks for hers may not, as what they removed is answered as removed."""
 HER_AGENT: Who = {"user": "leak-ada", "agent": "leak-scribe"}
 WORD = "the-word-that-nobody-else-may-read"
 SUMMARY = "summary-2-1-10"
@@ -126,7 +132,7 @@ def test_another_s_session_is_told_apart_from_none_by_nobody(
 
 def test_who_appends_under_the_id_of_another_s_session_opens_one_of_their_own(doors: Doors, sdk: LedgerClient) -> None:
     said = [{"id": "m-1", "role": "user", "content": "mine"}]
-    for who in OTHERS.values():
+    for who in OPENERS:
         opened = {"session_id": "leak-1", "messages": said}
         for door, told in (
             ("sdk", sdk.acting_as(**who).session("leak-1").append(said)),
