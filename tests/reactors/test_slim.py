@@ -233,7 +233,7 @@ def test_two_slims_are_reverted_in_either_order(plain: LedgerClient) -> None:
 
 
 def test_a_slim_of_which_every_group_changed_is_refused_and_still_waits(plain: LedgerClient) -> None:
-    dan = plain.acting_as(user="dan")
+    dan = plain.acting_as(user="dan-who-waits")
     pair = saved(dan, "Wind the clock of the tower on Sunday", "Wind the clock of the tower on Sunday.")
     dry = dan.slim(dry_run=True)
     dan.revise(pair[1], content="The clock of the tower winds itself")
@@ -247,7 +247,7 @@ def test_a_slim_of_which_every_group_changed_is_refused_and_still_waits(plain: L
 def test_a_dry_run_can_be_rejected_and_the_request_of_the_source_works_as_written(
     node: RunningNode, plain: LedgerClient
 ) -> None:
-    dan = plain.acting_as(user="dan")
+    dan = plain.acting_as(user="dan-who-rejects")
     names = saved(dan, "Write down what was tried", "Write down what was tried!")
     dry = dan.slim(dry_run=True)
     assert dan.slim_reject(dry["id"], reason="both are needed")["status"] == "rejected"
@@ -256,7 +256,7 @@ def test_a_dry_run_can_be_rejected_and_the_request_of_the_source_works_as_writte
     answer = httpx.post(
         f"{node.url}/api/knowledge/slim",
         json={"model": "google/gemini-2.0-flash-001"},
-        headers={"X-Ledger-User": "dan"},
+        headers={"X-Ledger-User": "dan-who-rejects"},
         timeout=PATIENCE,
     )
     assert answer.status_code in (200, 202)

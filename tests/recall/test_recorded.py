@@ -17,7 +17,12 @@ from tests.recall.people import somebody
 
 ASKED = "where is the lantern"
 LANTERN = "lantern"
-"""The type of what these tests save: others save public items on the same node."""
+"""The type of what a test saves, each time another one: the tests save public items on the same node."""
+
+
+@pytest.fixture(autouse=True)
+def lanterns_of_its_own(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, number: int) -> None:
+    monkeypatch.setattr(request.module, "LANTERN", f"lantern_{number}")
 
 
 @pytest.fixture
