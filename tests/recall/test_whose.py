@@ -14,7 +14,7 @@ from kledger.contract.words import RecallLayer
 from projections.search.asking import asks_of_its_user
 from projections.search.prompt.memory_text import is_of_another
 from projections.search.prompt.section import speaker
-from tests.journeys.running_node import RunningNode
+from tests.journeys.running_node import RunningNode, caught_up
 from tests.recall.people import new_number
 
 
@@ -78,6 +78,7 @@ def test_a_person_is_named_however_the_name_is_written(user: str, message: str) 
 
 def test_who_asks_as_nobody_in_particular_is_told_of_all_alike(node: RunningNode, two: object) -> None:
     with node.client() as client:
+        caught_up(client)  # others said it, through other clients
         told = recalled(client, "Which theme should the editor have?")
     assert len(told) > 1
     assert all("whose" not in each["why"] for each in told)
