@@ -99,8 +99,8 @@ LATER = 1_795_824_000 * 10**9
 What the log kept before counts as it did. It is the log's own time, so each node and each replay agrees."""
 
 
-STRICTER = 1_796_169_600 * 10**9
-"""2026-12-02T00:00:00Z: from then on no object of an event has a key twice, and an event names nobody who looks like
+STRICTER = 1_796_083_200 * 10**9
+"""2026-12-01T00:00:00Z: from then on no object of an event has a key twice, and an event names nobody who looks like
 another."""
 
 
