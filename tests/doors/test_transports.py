@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import math
 import socket
 from collections.abc import AsyncIterator, Callable, Iterator
 
+import httpx
 import pytest
 
 from kledger.client.transport import over_sockets
@@ -20,7 +22,7 @@ from kledger.client.transport.exchange import (
     Request,
     Transport,
 )
-from kledger.client.transport.over_httpx import HttpxTransport
+from kledger.client.transport.over_httpx import AT_ONCE, HttpxTransport
 from kledger.client.transport.over_sockets import SocketTransport
 from tests.doors.raw_server import RawServer, raw_server
 from tests.doors.scripted_node import ScriptedNode, scripted_node
@@ -70,6 +72,32 @@ async def test_what_is_sent_arrives_as_it_was_said(node: ScriptedNode, to: Opene
     assert asked.query == {"q": "回滚 & a+b=c?", "limit": "5", "record": "false", "min_match": "0.5"}
     assert (asked.headers["authorization"], asked.headers["x-ledger-user"]) == ("Bearer secret", "ann")
     assert asked.body == {"a": "梅"}
+
+
+async def test_of_thousands_of_calls_at_once_no_more_are_under_way_than_have_a_connection_each() -> None:
+    """The pool of httpx looks at all that wait for each that comes or goes: 3,000 calls held the loop for minutes."""
+    under_way, most, full, go_on = 0, 0, asyncio.Event(), asyncio.Event()
+
+    async def answered(asked: httpx.Request) -> httpx.Response:
+        nonlocal under_way, most
+        under_way += 1
+        most = max(most, under_way)
+        if most >= AT_ONCE:
+            full.set()
+        await go_on.wait()
+        under_way -= 1
+        return httpx.Response(200, content=b"{}")
+
+    async with httpx.AsyncClient(transport=httpx.MockTransport(answered), base_url="http://node") as http:
+        transport = HttpxTransport.over(http)
+        calls = [asyncio.create_task(transport.exchange(ITEM)) for _ in range(2 * AT_ONCE + 1)]
+        given_up = asyncio.create_task(transport.exchange(ITEM))
+        await full.wait()
+        given_up.cancel()  # as asyncio.timeout does to one that waits for its turn
+        await asyncio.wait([given_up])
+        go_on.set()
+        assert {(await call).status for call in calls} == {200}
+        assert most == AT_ONCE
 
 
 async def test_several_values_of_one_name_are_sent_each(node: ScriptedNode, to: Opened) -> None:

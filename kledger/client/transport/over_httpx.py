@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Callable
+from typing import NamedTuple
 from urllib.parse import SplitResult, urlsplit
 
 import httpx
@@ -27,6 +28,16 @@ from kledger.contract.errors import NodeUnreachable
 
 _GREETS_WITHIN = 0.3  # seconds
 _NO_HEAD = "without sending a response"
+AT_ONCE = 100
+"""Requests that an event loop has under way, each on a connection; others wait for their turn before httpx has them.
+Its pool looks at each connection for each that waits whenever one comes or goes, and ends a wait after `timeout`."""
+
+
+class _Way(NamedTuple):
+    """What carries the requests of one event loop, and how many of them may begin."""
+
+    http: httpx.AsyncClient
+    turns: asyncio.Semaphore
 
 
 class HttpxTransport:
@@ -37,7 +48,7 @@ class HttpxTransport:
         self._address, self._token = address, token
         self._timeout, self._connect = timeout, connect
         self._given: httpx.AsyncClient | None = None
-        self._of: dict[asyncio.AbstractEventLoop, httpx.AsyncClient] = {}
+        self._of: dict[asyncio.AbstractEventLoop, _Way] = {}
 
     @classmethod
     def over(cls, http: httpx.AsyncClient) -> HttpxTransport:
@@ -48,13 +59,15 @@ class HttpxTransport:
 
     @property
     def http(self) -> httpx.AsyncClient:
-        """The client of the event loop that runs: what another one opened, as an `asyncio.run` before, is its own."""
-        if self._given is not None:
-            return self._given
+        """The client of the event loop that runs."""
+        return self._way().http
+
+    def _way(self) -> _Way:
+        """The way of the event loop that runs: what another one opened, as an `asyncio.run` before, is its own."""
         loop = asyncio.get_running_loop()
         if loop not in self._of:
-            running = {each: http for each, http in list(self._of.items()) if not each.is_closed()}
-            self._of = running | {loop: self._opened()}
+            running = {each: way for each, way in list(self._of.items()) if not each.is_closed()}
+            self._of = running | {loop: _Way(self._given or self._opened(), asyncio.Semaphore(AT_ONCE))}
         return self._of[loop]
 
     def _opened(self) -> httpx.AsyncClient:
@@ -81,15 +94,16 @@ class HttpxTransport:
     async def exchange(self, request: Request) -> Reply:
         """Send one request and return its answer. Raises NoReply."""
         try:
-            http = self.http
-            answer = await http.request(
-                request.method,
-                request.path,
-                params=dict(request.params),
-                headers=request.headers,
-                content=request.content,
-                timeout=_lengthened(http.timeout, request.waits),
-            )
+            http, turns = self._way()
+            async with turns:
+                answer = await http.request(
+                    request.method,
+                    request.path,
+                    params=dict(request.params),
+                    headers=request.headers,
+                    content=request.content,
+                    timeout=_lengthened(http.timeout, request.waits),
+                )
         except httpx.ConnectTimeout as error:
             raise ConnectionTimedOut(str(error)) from error
         except httpx.TimeoutException as error:
@@ -134,7 +148,8 @@ class HttpxTransport:
 
     async def close(self) -> None:
         """Close the sockets of the event loop that runs; those of another one end with it."""
-        http = self._given or self._of.pop(asyncio.get_running_loop(), None)
+        way = self._of.pop(asyncio.get_running_loop(), None)
+        http = self._given or (way and way.http)
         if http is not None:
             await http.aclose()
 
