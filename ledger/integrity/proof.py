@@ -8,14 +8,16 @@ these positions, when the checkpoint was signed. It does not show that no other 
 from __future__ import annotations
 
 import base64
+import contextlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from kledger.contract.errors import ChainContradicted, IllegalSubject, InvalidPayload, LedgerError
+from kledger.contract.errors import ChainContradicted, IllegalSubject, InvalidPayload, LedgerError, SealBroken
 from ledger.event import JsonObject, StoredEvent
 from ledger.integrity.chain import Chain, inclusion_paths, leaf_hash, verify_inclusion
 from ledger.integrity.checkpoints import SignedCheckpoint
 from ledger.integrity.signing_keys import VerifyingKey
+from ledger.privacy.sealed import name_in, sealed_values
 from ledger.wire.envelope import parse_json
 from ledger.wire.publication import MSG_ID
 from ledger.wire.subjects import parse_subject
@@ -31,14 +33,15 @@ class ProvedEvent:
     fault: str | None
 
     def to_json(self) -> JsonObject:
-        """The event's main attributes, from the proved bytes."""
+        """The event's main attributes and what it says, from the proved bytes; `sealed_for`: whose words are sealed."""
         attributes: JsonObject = {"position": self.event.position, "subject": self.event.subject, "fault": self.fault}
         try:
             document = parse_json(self.event.body)
         except LedgerError:
             return attributes
         if isinstance(document, dict):
-            attributes |= {name: document.get(name) for name in ("type", "id", "time", "actor")}
+            attributes |= {name: document.get(name) for name in ("type", "id", "time", "actor", "data")}
+            attributes["sealed_for"] = _sealed_for(document.get("data"))
         return attributes
 
 
@@ -150,6 +153,16 @@ def _fault(event: StoredEvent, path: list[bytes], checkpoint: SignedCheckpoint, 
     if (parts.org, parts.entity, parts.entity_id) != (about.get("org"), "knowledge", about.get("knowledge")):
         return "it is in the log, and about something else"
     return None
+
+
+def _sealed_for(data: object) -> list[str]:
+    """Whose keys the sealed texts of a document need, the outermost ones."""
+    names = set()
+    with contextlib.suppress(InvalidPayload):
+        for text in sealed_values(data):
+            with contextlib.suppress(SealBroken):  # somebody typed the mark
+                names.add(name_in(text))
+    return sorted(names)
 
 
 def _event(entry: JsonObject) -> StoredEvent:

@@ -28,6 +28,7 @@ from ledger.integrity.found import Found, Part, found, found_by_audit, is_intact
 from ledger.integrity.notary import Notary
 from ledger.integrity.notary_start import NotaryFiles
 from ledger.integrity.proof import make_proof
+from ledger.integrity.receipt import SIGNED_AS
 from ledger.integrity.signing_keys import SigningKeys, public_keys
 from ledger.progress import Progress
 from ledger.store.jetstream import JetStreamLedger
@@ -51,12 +52,13 @@ async def create_notary(ledger: JetStreamLedger, data: Path, hook: str | None) -
 def receipt_signer(files: NotaryFiles) -> Callable[[bytes], JsonObject]:
     """Signs receipts with the key that signs the log; returns `key` (the public key) and `signature` (base64).
 
-    The signed bytes are a line with the kind of document, then the receipt as JSON with sorted keys.
+    The signed bytes are a line with the kind of document, then the receipt as JSON with sorted keys
+    (ledger/integrity/receipt.py checks them).
     """
 
     def sign(receipt: bytes) -> JsonObject:
         key = SigningKeys(files.keys).in_use()
-        signature = key.sign(b"kledger receipt\n" + receipt)
+        signature = key.sign(SIGNED_AS + receipt)
         return {"key": key.public.text(), "signature": base64.b64encode(signature).decode()}
 
     return sign

@@ -15,6 +15,7 @@ from ledger.runtime.default_data import DATA
 from producers.cli.answer import WRITTEN, Answer, print_refusal
 from producers.cli.as_command import AUDIT, as_operator, files_named
 from producers.cli.certificates import read_document
+from producers.cli.checked import told_proof, told_receipt
 from producers.cli.commands.admin import run_job
 from producers.cli.commands.backup.repairing import repair
 from producers.cli.on_files import PublicKey, public_key, require_node, warnings_on_stderr
@@ -153,39 +154,29 @@ def prove(
 
 def check_proof(
     session: Session,
-    file: Annotated[Path, typer.Argument(help="A proof, as kledger prove writes it.", show_default=False)],
+    file: Annotated[
+        Path,
+        typer.Argument(help="A proof, as kledger prove writes it, or a receipt of kledger forget.", show_default=False),
+    ],
     key: PublicKey = None,
 ) -> Answer:
-    """Check a proof with a public key alone; no node and no log is needed.
+    """Check a proof or a receipt with a public key alone; no node and no log is needed.
 
-    Exits with 1 when it does not hold, 2 when the file is no proof.
+    Shows what the events of a proof say. Exits with 1 when it does not hold, 2 when the file is neither.
 
     Example: kledger check-proof proof.json --key node.pem
     """
     from ledger.integrity.proof import check_proof as check
+    from ledger.integrity.receipt import check_receipt, is_receipt
 
     try:
-        checked = check(read_document(file), public_key(key))
+        said = read_document(file)
+        if is_receipt(said):
+            return told_receipt(check_receipt(said, public_key(key)))
+        checked = check(said, public_key(key))
     except LedgerError as error:
         _exit_unable(session, error)
-    document = checked.to_json()
-    rows = table("position", "event", "by", "when", "", right=("position",))
-    for one in document["events"]:
-        labels = [plain(one.get(name) or "?") for name in ("type", "actor")]
-        verdict = words("proved", "green") if one["fault"] is None else words(one["fault"], "bold red")
-        rows.add_row(f"{one['position']:,}", *labels, short_time(one.get("time") or "?"), verdict)
-    origin = "given" if checked.trusted else "taken from the proof: compare it with the node's (kledger key show)"
-    shown = facts(
-        ("proof", words("holds", "green") if checked.holds else words("DOES NOT HOLD", "bold red")),
-        *(("because", fault) for fault in checked.faults),
-        ("about", " ".join(f"{name}={value}" for name, value in sorted(checked.about.items()) if name != "positions")),
-        (
-            "signed",
-            f"log of {counted(checked.checkpoint.position, 'event')} at {short_time(document['checkpoint']['time'])}",
-        ),
-        ("key", f"{checked.key.id}, {origin}"),
-    )
-    return Answer(document, Group(shown, rows), ok=checked.holds)
+    return told_proof(checked)
 
 
 def show_key(_session: Session, data: Data = DATA) -> Answer:
