@@ -39,7 +39,7 @@ async def test_the_tools_come_and_go_with_the_node_and_ask_for_its_tokens(tmp_pa
                 stranger_log = tmp_path / f"stranger-{wrong}.log"
                 async with connected(url, "stdio", token=wrong, log=stranger_log) as stranger:
                     assert await refused(stranger, "knowledge_list", {}) == "unauthenticated"
-                    told_why = partial(_says, stranger_log, "a token of this node")
+                    told_why = partial(_says, stranger_log, "one of this node in KLEDGER_TOKEN")
                     until(told_why, "the program says on stderr that the tools will not work")
                 with pytest.raises(ExceptionGroup):
                     async with connected(url, "http of 2025", token=wrong):
