@@ -33,14 +33,18 @@ class Bar:
         self._task = task
         self._first: tuple[float, int] | None = None
         """When a count of this step was shown first, and that count."""
+        self.shows_something = False
+        """Whether anything was done since it began."""
 
     def read(self, amount: int) -> None:
         """Move the bar to `amount` of its total; never back (requests may overtake each other)."""
+        self.shows_something |= amount > 0
         before = self._progress.tasks[0].completed
         self._progress.update(self._task, completed=max(before, amount))
 
     def at(self, count: int, *, total: int | None = None, rate: float | None = None) -> None:
         """Show how many things are done, and their rate a second (measured here when not given)."""
+        self.shows_something |= count > 0
         if rate is None:
             rate = self._measured(count)
         of = "" if total is None else f" of {total:,}"
@@ -91,9 +95,16 @@ def until_searchable(ledger: LedgerClient, seconds: float, shown: Bar) -> dict[s
 
 @contextmanager
 def bar(what: str, total: int | None) -> Iterator[Bar]:
-    """A bar on stderr; indeterminate without a total."""
+    """A bar on stderr; indeterminate without a total. An error before anything was done leaves none."""
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
     columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[text]}"))
     with Progress(*columns, TimeElapsedColumn(), console=stderr()) as progress:
-        yield Bar(progress, progress.add_task(what, total=total, text=""))
+        shown = Bar(progress, progress.add_task(what, total=total, text=""))
+        try:
+            yield shown
+        except BaseException:
+            if not shown.shows_something:
+                progress.live.transient = True
+                progress.console.quiet = not progress.console.is_interactive  # else an empty line is left
+            raise

@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+import io
+
+import pytest
+from rich.console import Console
 from rich.progress import Progress
 
+from kledger.contract.errors import NodeUnreachable
+from producers.cli import progress as of_commands
 from producers.cli.progress import Bar
 
 
@@ -30,3 +36,32 @@ def test_a_rate_that_is_told_is_shown_at_once() -> None:
     bar = Bar(progress, progress.add_task("rebuild", total=None, text=""))
     bar.moved(10, 0, rate=1_234.0)
     assert progress.tasks[0].fields["text"] == "10  1,234/s"
+
+
+@pytest.mark.parametrize("terminal", [True, False])
+def test_no_empty_bar_stands_before_an_error(monkeypatch: pytest.MonkeyPatch, terminal: bool) -> None:
+    for done, is_left in ((0, False), (3, True)):
+        said = io.StringIO()
+        console = Console(file=said, force_terminal=terminal, force_interactive=terminal, width=80)
+        monkeypatch.setattr(of_commands, "stderr", lambda console=console: console)
+        with pytest.raises(NodeUnreachable):
+            _fails_after(done)
+        left = said.getvalue().rpartition("\x1b[2K")[2] if terminal else said.getvalue()
+        assert ("import" in left) is is_left, repr(said.getvalue())
+        if not (is_left or terminal):
+            assert left == ""
+
+
+def _fails_after(done: int) -> None:
+    with of_commands.bar("import", 10) as shown:
+        shown.at(done, total=10)
+        shown.read(done)
+        raise NodeUnreachable("no node answers")
+
+
+def test_a_bar_of_what_ends_well_stays_however_little_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
+    said = io.StringIO()
+    monkeypatch.setattr(of_commands, "stderr", lambda: Console(file=said, force_terminal=False, width=80))
+    with of_commands.bar("import", 10):
+        pass
+    assert "import" in said.getvalue()
