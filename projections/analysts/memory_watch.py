@@ -33,6 +33,8 @@ class AnalystLimits(EnvironmentSettings):
 
     memory: int = Field(default=1536 * MIB, ge=64 * MIB)
     """Bytes that the node may grow by while one runs; above the 1 GB that DuckDB counts itself."""
+    disk: int = Field(default=8192 * MIB, ge=64 * MIB)
+    """Bytes that all of them, over Quack too, may put on the disk; half of what is free there, where that is less."""
     bytes: int = Field(default=64 * MIB, ge=1024)
     """Bytes of one answer over HTTP, as Arrow counts them."""
     seconds: float = Field(default=20.0, gt=0, le=600)

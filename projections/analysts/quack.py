@@ -15,6 +15,7 @@ with a token that this accepts. `admits` is called again at every statement, so 
 from __future__ import annotations
 
 import secrets
+import shutil
 import socket
 from contextlib import closing, suppress
 from dataclasses import dataclass, field
@@ -27,6 +28,7 @@ from duckdb.sqltypes import BOOLEAN, VARCHAR
 
 from kledger.contract.addresses import LOOPBACK
 from kledger.contract.errors import IllegalQuery, NodeMisconfigured, ServiceFailed
+from projections.analysts.memory_watch import analyst_limits
 from projections.analysts.quack_sessions import Admits, Sessions
 from projections.analysts.sql import REFUSAL
 from projections.analysts.statement_guard import guard_later
@@ -110,6 +112,8 @@ def prepare(connection: duckdb.DuckDBPyConnection, admits: Admits | None = None)
     ).fetchall():
         connection.execute(f"SET GLOBAL {name} = ''")
 
+    _bound_spills(connection)
+
     def refusal(statement: str) -> str | None:
         return guard().refusal(statement)
 
@@ -155,6 +159,15 @@ def prepare(connection: duckdb.DuckDBPyConnection, admits: Admits | None = None)
         "lock_configuration = true",  # the last one, as no setting can be changed after it
     ):
         connection.execute(f"SET GLOBAL {setting}")
+
+
+def _bound_spills(connection: duckdb.DuckDBPyConnection) -> None:
+    """Bound what queries put on the disk beside the view: by itself DuckDB takes nine tenths of what is free there."""
+    row = connection.execute("SELECT current_setting('temp_directory')").fetchone()
+    if row is None or not row[0]:
+        return  # a view in memory spills nothing
+    free = shutil.disk_usage(Path(row[0]).parent).free
+    connection.execute(f"SET GLOBAL max_temp_directory_size = '{min(analyst_limits().disk, free // 2)} bytes'")
 
 
 def serve(
