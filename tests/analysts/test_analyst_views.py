@@ -41,6 +41,7 @@ def story(node: RunningNode) -> dict[str, object]:
             "rated": rated["position"],
             "between": between.isoformat(),
             "revised": revised["position"],
+            "ended": datetime.now(UTC).isoformat(),
         }
 
 
@@ -69,7 +70,7 @@ def test_changes_between_two_moments_are_the_versions_made_then(
     node: RunningNode, story: dict[str, object], form: str
 ) -> None:
     after = story["rated"] if form == "positions" else f"'{story['between']}'"
-    until = story["revised"] if form == "positions" else "now()"
+    until = story["revised"] if form == "positions" else f"TIMESTAMPTZ '{story['ended']}'"
     query = f"SELECT id, change, content_before, content_after FROM changes_between({after}, {until}) ORDER BY position"
     with node.client() as ledger:
         assert rows(ledger, query, story["revised"]) == [
@@ -83,7 +84,8 @@ def test_every_macro_of_the_past_takes_a_position_or_a_time(
     node: RunningNode, story: dict[str, object], name: str
 ) -> None:
     with node.client() as ledger:
-        for moment in (story["revised"], f"'{story['revised']}'", "now()"):
+        ((last,),) = rows(ledger, "SELECT max(position) FROM checkpoints", story["revised"])
+        for moment in (last, f"'{last}'", "now()"):
             now = rows(ledger, f"SELECT count(*) FROM {name}_as_of({moment})", story["revised"])
             assert now == rows(ledger, f"SELECT count(*) FROM {name}", 0), moment
         for moment in (0, "'2000-01-01'", "TIMESTAMPTZ '2000-01-01'"):
@@ -132,7 +134,7 @@ def test_last_served_has_every_item_and_nulls_where_it_never_was(node: RunningNo
 def test_duplicates_are_told_whatever_their_case_and_spaces(node: RunningNode, story: dict[str, object]) -> None:
     with node.client() as ledger:
         ledger.acting_as(agent="scribe").revise("twin", content="USE the ticket's\nnumber and a  word.")
-        (found,) = rows(ledger, "SELECT ids, items FROM duplicates", ledger.written)
+        (found,) = rows(ledger, "SELECT ids, items FROM duplicates WHERE list_contains(ids, 'branch')", ledger.written)
         assert found == [["branch", "twin"], 2]
 
 
