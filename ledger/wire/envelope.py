@@ -129,9 +129,16 @@ def _body(event: NewEvent, attributes: bytes, data: bytes) -> bytes:
     if len(body) > MAX_BODY_BYTES:
         raise PayloadTooLarge(
             f"{event.fact.name} of {event.entity_id[:80]!r} has {len(body):,} bytes, {MAX_BODY_BYTES:,} are "
-            "allowed: keep long text as a resource and refer to it"
+            f"allowed: {shorter(event)}"
         )
     return body
+
+
+def shorter(event: NewEvent) -> str:
+    """What to do about an event that is too large."""
+    several = event.fact.entity() == "resource"
+    advice = "keep it in several resources" if several else "keep long text as a resource and refer to it"
+    return advice if event.seal is None else f"{advice} (what a person says is sealed, and takes a third more bytes)"
 
 
 def _attributes(event: NewEvent, mac: str) -> bytes:

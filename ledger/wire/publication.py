@@ -15,7 +15,7 @@ from kledger.contract.errors import (
     VersionConflict,
 )
 from ledger.event import JsonObject, NewEvent
-from ledger.wire.envelope import encode_all, encode_for, subject_of
+from ledger.wire.envelope import encode_all, encode_for, shorter, subject_of
 from ledger.wire.subjects import encode_token, history_filter
 
 MSG_ID = "Nats-Msg-Id"
@@ -81,7 +81,7 @@ def _check_size(event: NewEvent, body: bytes, headers: Mapping[str, str], max_pa
     if size > max_payload:
         raise PayloadTooLarge(
             f"{event.fact.name} of {event.entity_id[:80]!r} has {size:,} bytes with its headers, the broker "
-            f"takes {max_payload:,}: keep long text as a resource and refer to it"
+            f"takes {max_payload:,}: {shorter(event)}"
         )
 
 

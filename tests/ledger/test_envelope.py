@@ -22,6 +22,9 @@ from kledger.contract.errors import (
 from ledger.event import Fact, Lineage, NewEvent
 from ledger.events import FACTS
 from ledger.events.knowledge import KnowledgeSaved
+from ledger.events.resource import ResourceSaved
+from ledger.privacy.event_seal import EventSeal
+from ledger.privacy.vault import DataKey, new_secret
 from ledger.vocabulary.examples import EXAMPLES
 from ledger.wire.envelope import MAX_BODY_BYTES, decode_envelope, decode_fact, encode
 from ledger.wire.upcasts import UPCASTS, known_versions, upcast
@@ -157,6 +160,22 @@ def test_an_event_may_be_large_but_not_too_large() -> None:
     assert abs(len(encode(event)) - MAX_BODY_BYTES) < 16
     with pytest.raises(PayloadTooLarge, match="item/1"):
         encode(NewEvent(fact.model_copy(update={"content": "x" * (room + 32)}), "item/1", "user:ada"))
+
+
+def test_what_is_too_large_is_told_what_to_do_which_is_not_what_was_done() -> None:
+    long = "x" * MAX_BODY_BYTES
+    item = NewEvent(saved().fact.model_copy(update={"content": long}), "item/1", "agent:scribe")
+    kept = ResourceSaved(title="t", body=long, scopes=["public"], owner="agent:scribe")
+    resource = NewEvent(kept, "code/x", "agent:scribe")
+    told = []
+    for event in (item, resource, item.sealed_by(EventSeal((DataKey("user:ada", new_secret()),)))):
+        with pytest.raises(PayloadTooLarge) as refused:
+            encode(event)
+        told.append(refused.value.message)
+    assert "keep long text as a resource and refer to it" in told[0]
+    assert "keep long text as a resource" not in told[1]
+    assert "several resources" in told[1]
+    assert ["sealed" in each for each in told] == [False, False, True]
 
 
 @given(body=st.binary(max_size=200))
