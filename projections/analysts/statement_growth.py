@@ -23,6 +23,7 @@ GROWING = frozenset(
         *("printf", "format"),
     )
 )
+_FORMATTING = frozenset(("printf", "format"))
 _REPLACING = frozenset(("replace", "regexp_replace"))
 _REDUCING = frozenset(("list_reduce", "array_reduce", "reduce"))
 _FILTERING = frozenset(("list_filter", "array_filter", "filter"))
@@ -65,6 +66,8 @@ def growth_refusal(tree: dict[str, Any]) -> str | None:
             reason = _lambda_refusal(name, node)
         elif name in _REPLACING:
             reason = _replacement_refusal(name, node)
+        elif name in _FORMATTING:
+            reason = _format_refusal(name, node)
         if reason is not None:
             return reason
     return _size_refusal(nodes)
@@ -132,6 +135,13 @@ def _replacement_refusal(name: str, call: dict[str, Any]) -> str | None:
         if node.get("class") in {"COLUMN_REF", "SUBQUERY", "STAR"}:
             return f"the replacement of {name}() has to be written in the statement"
     return None
+
+
+def _format_refusal(name: str, call: dict[str, Any]) -> str | None:
+    """The widths in a format that is put together are nowhere in the statement."""
+    if all(argument.get("class") == "CONSTANT" for argument in _arguments(call)[:1]):
+        return None
+    return f"the format of {name}() has to be written in the statement, as one text"
 
 
 def _size_refusal(nodes: list[dict[str, Any]]) -> str | None:
