@@ -51,6 +51,40 @@ QUALIFY row_number() OVER (PARTITION BY tags->>'$.domain' ORDER BY helped - harm
 ORDER BY domain, helped - harmed DESC, helped DESC, id""",
     ),
     Question(
+        "How much an item was trusted, and since when",
+        """\
+WITH moments AS (
+    SELECT valid_from AS position, valid_from_time AS time, change AS what
+    FROM knowledge_versions WHERE id = 'sample-fixed-sleep'
+    UNION ALL
+    SELECT position, time, verdict FROM feedback WHERE knowledge_id = 'sample-fixed-sleep'
+)
+SELECT m.position, m.time, m.what,
+       (SELECT confidence FROM knowledge_as_of(m.position) WHERE id = 'sample-fixed-sleep') AS confidence
+FROM moments m
+ORDER BY m.position""",
+    ),
+    Question(
+        "What is recalled and never helped, by who saved it",
+        """\
+SELECT saved.actor AS saved_by, count(DISTINCT r.item_id) AS items, count(DISTINCT r.position) AS recalls
+FROM recalls r
+JOIN knowledge_versions saved ON saved.org = r.org AND saved.id = r.item_id AND saved.version = 1
+WHERE r.kind <> 'page' AND NOT EXISTS (
+    FROM feedback f WHERE f.org = r.org AND f.knowledge_id = r.item_id AND f.verdict = 'helpful'
+)
+GROUP BY ALL
+ORDER BY items DESC, saved_by""",
+    ),
+    Question(
+        "How much there is, by month and type",
+        """\
+SELECT strftime(created_at, '%Y-%m') AS month, type, count(*) AS items, sum(length(content)) AS characters
+FROM knowledge, unnest(types) AS each(type)
+GROUP BY ALL
+ORDER BY ALL""",
+    ),
+    Question(
         "An item's whole life",
         """\
 WITH item AS (SELECT 'sample-fixed-sleep' AS id)

@@ -16,6 +16,7 @@ from kledger.contract.errors import IllegalQuery
 from ledger.event import JsonObject
 from ledger.runtime.damaged_file import is_damaged
 from projections.analysts.memory_watch import MIB, analyst_limits, watched
+from projections.analysts.other_names import with_other_names
 from projections.analysts.told_rows import told_rows
 
 REFUSAL = "kledger_refusal"
@@ -95,7 +96,9 @@ def sql_read_only(
                 "over Quack, or run it on a snapshot file"
             ) from error
         reason = str(error)  # empty where the text was cut, with some versions of Python
-        raise IllegalQuery(f"DuckDB refuses the query: {reason}" if reason else _UNREADABLE) from error
+        raise IllegalQuery(
+            f"DuckDB refuses the query: {with_other_names(reason)}" if reason else _UNREADABLE
+        ) from error
     finally:
         clock.cancel()
         cursor.close()  # rolls the transaction back

@@ -164,3 +164,46 @@ def test_a_client_sees_tables_views_and_their_comments(
         ).fetchall()
         assert all(comment for _, comment in comments)
         assert analyst.execute("FROM kl.query($$ FROM funnel $$)").fetchall()
+
+
+@pytest.mark.parametrize(
+    ("query", "told"),
+    [
+        ("SELECT knowledge_id FROM knowledge", "the id of an item is id in knowledge and knowledge_versions"),
+        ("SELECT f.id FROM feedback f", "knowledge_id in feedback"),
+        ("SELECT created FROM knowledge", "created_at in knowledge, valid_from_time in knowledge_versions"),
+        ("SELECT trust FROM knowledge", "is confidence, helpful and harmful"),
+        ("SELECT agent FROM knowledge", "owner in knowledge, and whoever said it is actor"),
+        ("SELECT created_by FROM knowledge", "actor of knowledge_versions where version = 1"),
+        ("SELECT tenant FROM knowledge", "the tenant is org"),
+        ("SELECT quite_another FROM knowledge", "DESCRIBE VIEW lists the columns of a view"),
+        ("SELECT * FROM agents", "SHOW TABLES lists the views"),
+        ("SELECT * FROM knowledge WHERE types = 'tool'", "'tool' IN types"),
+        ("SELECT * FROM knowledge_as_of('yesterday')", "'2026-03-05T12:00:00Z'"),
+    ],
+)
+def test_a_name_that_is_not_there_is_answered_with_the_one_that_is(
+    node: RunningNode, story: dict[str, object], query: str, told: str
+) -> None:
+    with node.client() as ledger, pytest.raises(IllegalQuery) as refused:
+        rows(ledger, query, story["revised"])
+    assert told in refused.value.message
+
+
+def test_how_the_confidence_of_an_item_moved_and_what_never_helped_whom_is_asked_as_the_page_says(
+    node: RunningNode, story: dict[str, object]
+) -> None:
+    page = Path("docs/how-to/query-with-duckdb.md").read_text()
+    moved, never = (sql_below(page, title) for title in ("How much an item was trusted", "What is recalled and never"))
+    with node.client() as ledger:
+        told = rows(ledger, moved.replace("sample-fixed-sleep", "branch"), story["revised"])
+        assert [row[2] for row in told] == ["saved", "helpful", "revised"]
+        before, after, revised = (float(str(row[3])) for row in told)
+        assert before < after == revised
+        helped_not = {row[0]: row[1] for row in rows(ledger, never, story["revised"])}
+        assert helped_not == {"agent:scribe": 1}, "the twin was served and no trace said that it helped"
+
+
+def sql_below(page: str, title: str) -> str:
+    """The first query below the heading that begins so."""
+    return page.split(f"## {title}", 1)[1].split("```sql\n", 1)[1].split("```", 1)[0]
