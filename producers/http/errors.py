@@ -136,9 +136,14 @@ def of_route(request: Request, error: LedgerError) -> Json:
     lacks = getattr(request.state, "degraded", None)
     if lacks and STATUS.get(error.code) == 404:  # perhaps it is what was written a moment ago
         return answer(ViewBehind(f"{error.message}; but {lacks[0]['reason']}", position=lacks[0]["position"]))
-    if STATUS.get(error.code) == 404 and (other := other_method(request)):
+    if STATUS.get(error.code) == 404 and not _named_plainly(request) and (other := other_method(request)):
         return answer(type(error)(f"{error.message}; or is {other} meant?", **error.details))
     return answer(error)
+
+
+def _named_plainly(request: Request) -> bool:
+    """Whether the route that was asked is the one of just this path, which takes none of its parts for an id."""
+    return bool(getattr(request.scope.get("route"), "path", None) == request.scope["path"])
 
 
 async def _unfit(request: Request, error: Exception) -> Json:

@@ -277,6 +277,29 @@ async def test_a_path_with_the_method_of_another_endpoint_is_told_the_one_that_i
             assert f"or is {other} {path} meant?" in told, (method, path, told)
 
 
+async def test_a_request_that_names_its_own_endpoint_is_told_no_other(door: Door) -> None:
+    body = {"layer": "semantic", "content": "The quay is open.", "supersedes": "never-saved"}
+    answer = await door.request("POST", "/api/memory", json=body, headers=ALICE)
+    assert "meant?" not in refusal(answer, 404, "unknown_knowledge")
+
+
+@pytest.mark.parametrize(
+    ("given", "kind"),
+    [
+        (f"recall-{'0f' * 16}", "recall"),
+        (f"evolution-{'0f' * 8}", "evolution"),
+        (f"conflict-{'0f' * 8}", "conflict"),
+    ],
+)
+async def test_the_id_of_something_else_is_told_as_what_it_looks_like(door: Door, given: str, kind: str) -> None:
+    verdict = {"add_helpful_case": {"task": "a"}}
+    for method, path, body in (("GET", f"{K}/{given}", None), ("PUT", f"{K}/{given}", verdict)):
+        answer = await door.request(method, path, json=body, headers=ALICE)
+        assert f"looks like the id of a{'n' * (kind[0] in 'ae')} {kind}" in refusal(answer, 404, "unknown_knowledge")
+    told = refusal(await door.get(f"/api/memory/{given}", headers=ALICE), 404, "unknown_knowledge")
+    assert f"looks like the id of a{'n' * (kind[0] in 'ae')} {kind}" in told
+
+
 async def test_a_body_that_is_not_said_to_be_json_is_refused(door: Door) -> None:
     head = await door.head()
     for kind in ("text/plain", "application/x-www-form-urlencoded"):

@@ -9,6 +9,7 @@ from kledger.contract.scopes import Caller
 from ledger.event import JsonObject, utc_now
 from producers.operations.admin.scope_types import require_types
 from producers.operations.desk import ANY, Desk, Freshness, moment_of, position_as_of, reach_recalls
+from producers.operations.knowledge.unknown import what_to_check
 from producers.operations.knowledge.unmatched import with_unmatched
 from producers.operations.knowledge.whose import with_their_projects
 from producers.operations.outcomes import listed
@@ -21,7 +22,7 @@ from projections.views.knowledge.memories import Wanted
 def unknown_memory(item_id: str) -> UnknownKnowledge:
     """The error for a memory that does not exist, is no memory, or is not visible to the caller."""
     return UnknownKnowledge(
-        f"there is no memory {item_id[:200]!r} that you may see: check the id and as whom you ask", id=item_id
+        f"there is no memory {item_id[:200]!r} that you may see: {what_to_check(item_id)}", id=item_id
     )
 
 
