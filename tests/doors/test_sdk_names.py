@@ -77,6 +77,13 @@ def test_an_argument_of_another_library_is_answered_with_the_one_that_is_here() 
         (lambda: ledger.search("tea", min_rating=4), "here it is min_score=…"),
         (lambda: ledger.get("tea", version=3), "the valid_from that history has of the version"),
         (lambda: ledger.retire("tea", current_version=3), "here it is expected_version=…"),
+        (lambda: ledger.acting_as(tenant="acme"), "here it is org=…"),
+        (lambda: ledger.acting_as(user_id="ann"), "here it is user=…"),
+        (lambda: ledger.acting_as(person="ann"), "here it is user=…"),
+        (lambda: ledger.search("tea", tenant_id="acme"), "here it is acting_as(org=…)"),
+        (lambda: ledger.within(trace="t"), "is trace_id=… meant?"),
+        (lambda: ledger.share("tea", readers=["user:bob"]), "acl=[{'entity': 'user:bob', 'permission': 'read'}]"),
+        (lambda: ledger.save("tea", "hot", ["tool"], writers=["user:bob"]), "'permission': 'read_write'}]"),
         (lambda: ledger.session("s").append("user", "hello"), "write [{'role': 'user'"),
         (lambda: ledger.session("s").append(role="user", content="hello"), "a field of a message"),
     ]
