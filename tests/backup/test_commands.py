@@ -207,6 +207,7 @@ def test_a_check_exits_with_one_when_a_file_is_damaged_and_names_it(whole: Path)
     file.write_bytes(file.read_bytes()[:-1])
     ran = kledger("backup", "--check", str(whole))
     assert (ran.exit_code, "backup damaged" in said(ran), file.name in said(ran)) == (1, True, True)
+    assert "signed not compared: the chain of a damaged backup cannot be" in said(ran), "whoever signed it or not"
     told = json.loads(kledger("backup", "--check", str(whole), "--json").stdout)
     assert len(told["problems"]) == 1
     (whole / "manifest.json").write_text("{}")

@@ -91,7 +91,7 @@ def _check(where: str, key: str | None) -> Answer:
         *_of_columns(checked.columns, "none yet"),
         ("chain", checked.head),
         ("root", checked.root),
-        ("signed", signed_by(checked.signed)),
+        ("signed", signed_by(checked.signed, damaged=bool(checked.problems))),
     )
     return Answer(asdict(checked), told, ok=not checked.problems)
 

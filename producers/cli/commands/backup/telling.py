@@ -16,7 +16,9 @@ def moving(shown: Bar) -> Progress:
     return lambda done, total, rate: shown.moved(done, total, rate or None)
 
 
-def signed_by(signed: dict[str, Any] | None) -> str:
+def signed_by(signed: dict[str, Any] | None, *, damaged: bool = False) -> str:
+    if signed is None and damaged:
+        return "not compared: the chain of a damaged backup cannot be"
     if signed is None:
         return "by nobody: the chain is compared with the manifest alone"
     return f"up to position {signed['position']:,} with the key {signed['key']}, {plain(signed['time'])}"
