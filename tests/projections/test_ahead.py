@@ -174,3 +174,28 @@ async def test_a_read_waits_until_its_position_has_arrived_and_no_longer() -> No
     ahead.arrived(stored([saved("k1")]), 0, bench.identities, NONE_PARKED)
     await waiting
     await ahead.until(2, 0)
+
+
+class _Asked(Identities):
+    """Identities that count how often they are asked for one."""
+
+    times = 0
+
+    def may_have(self, key: int) -> bool:
+        self.times += 1
+        return super().may_have(key)
+
+
+def test_what_is_folded_before_anybody_reads_it_is_never_looked_at() -> None:
+    known, ahead = _Asked(), Ahead()
+    log = stored([saved("k1"), saved("k2"), saved("k3")])
+    ahead.arrived(log[:2], 0, known, NONE_PARKED)
+    known.upto = 2  # both are folded
+    ahead.arrived(log[2:], 2, known, NONE_PARKED)
+    assert known.times == 0
+    assert ahead.of("default", "k1", 3, 2) is UNTOUCHED
+    assert ahead.of("default", "k3", 3, 2) == log[2]
+    asked = known.times
+    assert asked
+    assert ahead.of("default", "k3", 3, 2) == log[2]
+    assert known.times == asked  # each is looked at once

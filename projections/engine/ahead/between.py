@@ -75,6 +75,8 @@ class Ahead:
         self.upto = 0
         """The last position that has arrived."""
         self._unseen = 0  # up to here an event may have gone by unseen, so that nothing is certain before it is folded
+        self._arrived: deque[StoredEvent] = deque()  # not looked at yet: most are folded before anybody reads ahead
+        self._known: Identities | None = None
         self._between: deque[_Between] = deque()
         self._identities: set[int] = set()
         self._items: dict[Key, _Item] = {}
@@ -90,26 +92,39 @@ class Ahead:
     def unsure(self) -> None:
         """Forget all that is in between: what it makes of an item shows once it is folded."""
         self._unseen = max(self._unseen, self.upto)
+        self._arrived.clear()
         self._between.clear()
         self._identities.clear()
         self._items.clear()
 
     def arrived(self, events: Sequence[StoredEvent], folded: int, known: Identities | None, parked: Parked) -> None:
-        """Look at events that have arrived, while the view is at `folded` and has the ids in `known`."""
+        """Take events that have arrived, while the view is at `folded` and has the ids in `known`."""
         fresh = [event for event in events if event.position > self.upto]
         if not fresh:
             return
         before, self.upto = self.upto, fresh[-1].position
-        seen = len(fresh) <= A_FEW and fresh[0].position == before + 1 and known is not None and known.upto >= folded
-        if known is None or not seen or any(event.position in parked for event in fresh):
+        seen = len(fresh) <= A_FEW and fresh[0].position == before + 1 and known is not None
+        if not seen or (parked and any(event.position in parked for event in fresh)):
             self.unsure()
         else:
             self._drop(folded)
-            for event in fresh:
-                self._look_at(event, known)
+            self._arrived += fresh
+        self._known = known
         for waiting in [each for each in self._waiting if each[0] <= self.upto]:
             if not waiting[1].done():
                 waiting[1].set_result(None)
+
+    def _look(self, folded: int) -> None:
+        """Look at what has arrived and is not folded, for a read."""
+        self._drop(folded)
+        if not self._arrived:
+            return
+        known = self._known
+        if known is None or known.upto < folded:
+            self.unsure()
+            return
+        while self._arrived:
+            self._look_at(self._arrived.popleft(), known)
 
     def _look_at(self, event: StoredEvent, known: Identities) -> None:
         """Note what an event is about. Where that cannot be told, nothing is sure until it is folded."""
@@ -139,6 +154,8 @@ class Ahead:
 
     def _drop(self, folded: int) -> None:
         """Forget what is folded."""
+        while self._arrived and self._arrived[0].position <= folded:
+            self._arrived.popleft()
         while self._between and self._between[0].position <= folded:
             _, identity, about = self._between.popleft()
             self._identities.discard(identity)  # the view's own have it by now
@@ -150,6 +167,7 @@ class Ahead:
 
         None where the read at `position` has to wait until the view, which is at `folded`, has it.
         """
+        self._look(folded)
         if position > self.upto or self._unseen > folded:
             return None
         item = self._items.get((encode_token(org), encode_token(item_id)))
@@ -162,6 +180,7 @@ class Ahead:
 
         None where a list at `position` has to wait until the view, which is at `folded`, has it.
         """
+        self._look(folded)
         if position > self.upto or self._unseen > folded:
             return None
         tenant, events = encode_token(org), []
