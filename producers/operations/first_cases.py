@@ -39,11 +39,12 @@ def before_cases(evaluation: EvalBody, verdict: Verdict) -> int:
 
 def refuse_cases(payload: SaveRequest) -> None:
     """Raise InvalidPayload where a save outside an import has cases: each is rated by whom it happened to."""
-    evaluation = payload.eval or EvalBody()
+    if payload.eval is None:
+        return
     errors = [
         {"field": f"eval.{verdict}_history", "reason": "has cases, which an import takes"}
         for verdict in VERDICTS
-        if evaluation.history(verdict)
+        if payload.eval.history(verdict)
     ]
     if errors:
         raise InvalidPayload(

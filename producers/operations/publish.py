@@ -11,6 +11,7 @@ import uuid
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from kledger.contract.bounds import MOST_SHORT
 from kledger.contract.errors import (
@@ -141,9 +142,14 @@ def may_be_unkeepable(body: bytes) -> bool:
     return b"\\u0000" in body or HINT in body
 
 
-def refuse_unkeepable(fact: Fact) -> bytes:
-    """The fact as JSON bytes. Raises InvalidPayload for a NUL character, or a text that looks like a sealed one."""
-    body = written(data_of(fact))
+def refuse_unkeepable(fact: Fact, **instead: Any) -> bytes:
+    """The fact as JSON bytes, with values `instead` of some of its own, which hold the same texts and more.
+
+    Raises InvalidPayload for a NUL character, or a text that looks like a sealed one.
+    """
+    data = data_of(fact)
+    data.update(instead)
+    body = written(data)
     if b"\\u0000" in body:  # a hint only: the text `\u0000` looks the same here
         refuse_nul(fact.model_dump(), f"the data of {fact.name}")
     if HINT in body and says_mark(fact.model_dump(exclude=set(fact.sealed_only))):

@@ -17,30 +17,47 @@ from producers.access.principal import require_addressable
 from producers.operations.first_cases import before_cases
 from producers.operations.publish import lifted
 from producers.requests.first_sentence import first_sentence
-from projections.views.times import rfc3339
+from projections.views.times import microseconds, rfc3339
 
 T = TypeVar("T")
-_NO_EVAL, _NO_SOURCE = EvalBody(), Source()
+_NO_SOURCE = Source()
 _ANY = KnowledgeSaved(types=["any"], task="", content="any", scopes=["public"], owner="org:any")
 FILLED_IN = ("agent_id", "timestamp")
 """Source fields that the node fills in for a save by an agent: they would differ between two attempts."""
 
 
 def signed(fact: KnowledgeSaved, caller: Caller, moment: datetime) -> KnowledgeSaved:
-    """A save by an agent with the agent and the time filled into its source; other saves unchanged.
+    """A save by an agent with the agent and the time filled into its source; other saves unchanged."""
+    source = signed_source(fact.source, caller, moment)
+    return fact if source is fact.source else fact.model_copy(update={"source": source})
+
+
+def signed_source(source: Source, caller: Caller, moment: datetime) -> Source:
+    """The source of a save by an agent with the agent and the time filled in; of other saves unchanged.
 
     It is by an agent that asks, or that the source names: an agent's tool may state itself in the body alone.
     """
-    agent = fact.source.agent_id or caller.agent
+    agent = source.agent_id or caller.agent
     if agent is None:
-        return fact
-    filled = {"agent_id": agent, "timestamp": rfc3339(int(moment.timestamp() * 1_000_000))}
-    missing = {name: filled[name] for name in FILLED_IN if getattr(fact.source, name) is None}
-    return fact.model_copy(update={"source": fact.source.model_copy(update=missing)}) if missing else fact
+        return source
+    filled = {"agent_id": agent, "timestamp": rfc3339(microseconds(moment))}
+    missing = {name: filled[name] for name in FILLED_IN if getattr(source, name) is None}
+    return source.model_copy(update=missing) if missing else source
 
 
-def saved_fact(payload: SaveRequest, caller: Caller) -> KnowledgeSaved:
-    """The save event of a payload, with defaults filled in. Raises NotOwner, Forbidden, InvalidPayload."""
+def stated_source(payload: SaveRequest) -> Source:
+    """The source of an item as its payload states it."""
+    source = payload.source or _NO_SOURCE
+    if payload.created_at and not source.timestamp:
+        source = source.model_copy(update={"timestamp": payload.created_at})
+    return source
+
+
+def saved_fact(payload: SaveRequest, caller: Caller, source: Source | None = None) -> KnowledgeSaved:
+    """The save event of a payload, with defaults filled in, and with its source or this one.
+
+    Raises NotOwner, Forbidden, InvalidPayload.
+    """
     owner = payload.owner or default_owner(caller, payload.source)
     if not caller.may_act_for(owner):
         raise not_owner(f"save knowledge owned by {owner}", owner, caller)
@@ -53,10 +70,6 @@ def saved_fact(payload: SaveRequest, caller: Caller) -> KnowledgeSaved:
             "leave it out, or change those",
             errors=[{"field": "visibility", "reason": f"follows from scopes and ACL, which say {label}"}],
         )
-    first = payload.eval or _NO_EVAL
-    source = payload.source or _NO_SOURCE
-    if payload.created_at and not source.timestamp:
-        source = source.model_copy(update={"timestamp": payload.created_at})
     # Every value was checked by SaveRequest, whose fields have the types of the fact's. A copy that is given all fields
     # takes half of `model_construct`.
     return _ANY.model_copy(
@@ -68,22 +81,30 @@ def saved_fact(payload: SaveRequest, caller: Caller) -> KnowledgeSaved:
             "scopes": scopes,
             "owner": owner,
             "resource_ids": payload.referred() or [],
-            "source": source,
-            "score": _stated(payload.score, _stated(first.score, new_item.SCORE)),
-            "helpful": before_cases(first, "helpful"),
-            "harmful": before_cases(first, "harmful"),
-            "confidence": float(_stated(first.confidence, new_item.CONFIDENCE)),
+            "source": stated_source(payload) if source is None else source,
+            **(_UNJUDGED if payload.eval is None else _judged(payload.eval)),
             "origin": _origin(payload),
             "memory": None if payload.memory is None else Memory(**{**dict(payload.memory), "tags": _words(payload)}),
             "supersedes": payload.supersedes,
         }
+        | ({} if payload.score is None else {"score": payload.score})
     )
+
+
+def _judged(first: EvalBody) -> dict[str, Any]:
+    """The score and the counts that an item begins with."""
+    return {
+        "score": _stated(first.score, new_item.SCORE),
+        "helpful": before_cases(first, "helpful"),
+        "harmful": before_cases(first, "harmful"),
+        "confidence": float(_stated(first.confidence, new_item.CONFIDENCE)),
+    }
 
 
 def _tags(payload: SaveRequest) -> dict[str, Any]:
     """The tags of an item; where a memory has words beside them, they are tags without a value."""
-    words = payload.memory.tags if payload.memory is not None and payload.tags else []
-    return {**tags_of_words(words), **(payload.tags or {})}
+    tags = payload.tags or {}
+    return {**tags_of_words(payload.memory.tags), **tags} if payload.memory is not None and tags else tags
 
 
 def _words(payload: SaveRequest) -> list[str]:
@@ -102,6 +123,9 @@ def _origin(payload: SaveRequest) -> Origin | None:
 
 def _stated(value: T | None, otherwise: T) -> T:
     return otherwise if value is None else value
+
+
+_UNJUDGED = _judged(EvalBody())
 
 
 def default_owner(caller: Caller, source: Source | None) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from fastapi.routing import APIRoute
 
+from kledger.contract.seal_mark import MARK
 from tests.doors.http_door import ALICE, BOB, Door, http_door, refusal
 from tests.doors.one_app import app_of
 from tests.doors.test_http_parameters import routes
@@ -82,6 +83,8 @@ CASES: list[tuple[str, str, Any, dict[str, str], int, str, str]] = [
     ("POST", K, {**GOOD, "id": "x" * 201}, ALICE, 422, "invalid_payload", "id"),
     ("POST", K, {**GOOD, "id": "sealed:v1:evil"}, ALICE, 422, "invalid_payload", "id"),
     ("POST", K, {**GOOD, "source": {"nmae": "x"}}, ALICE, 422, "invalid_payload", "source.nmae"),
+    ("POST", K, {**GOOD, "id": "i", "source": {"agent_id": f"{MARK}x"}}, ALICE, 422, "invalid_payload", "begins with"),
+    ("POST", K, {**GOOD, "id": "i"}, {"X-Ledger-Agent": f"{MARK}x"}, 422, "invalid_payload", "begins with"),
     ("POST", K, {**GOOD, "eval": {"helpful_history": [{}]}}, ALICE, 422, "invalid_payload", "history"),
     ("POST", K, {**GOOD, "visibility": "public"}, ALICE, 422, "invalid_payload", "leave it out"),
     ("POST", K, {**GOOD, "scopes": ["alice"]}, ALICE, 422, "illegal_scope", "write public, or an entity as {type}"),

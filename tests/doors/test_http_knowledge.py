@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime
 from functools import partial
@@ -273,6 +274,20 @@ async def test_saving_the_same_with_its_id_again_appends_nothing(door: Door) -> 
         headers=ALICE,
     )
     refusal(other, 409, "knowledge_exists")
+
+
+async def test_an_agent_that_saves_the_same_again_at_another_time_appends_nothing(door: Door) -> None:
+    first = await door.saved(AGENT, id="mine")
+    kept = (await door.get("/api/knowledge/mine", params={"min_position": first["position"]}, headers=AGENT)).json()
+    assert kept["source"]["agent_id"] == AGENT["X-Ledger-Agent"]
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z", kept["source"]["timestamp"])
+    assert await door.saved(AGENT, id="mine") == {**first, "duplicate": True}
+    head = await door.head()
+    await door.put("/api/knowledge/mine", json={"content": "changed"}, headers=AGENT)
+    named = {"source": {"agent_id": AGENT["X-Ledger-Agent"]}}
+    assert (await door.saved(AGENT, id="mine"))["duplicate"] is True
+    assert (await door.saved(AGENT, id="named", **named))["position"] == head + 2
+    assert (await door.saved(AGENT, id="named", **named))["duplicate"] is True
 
 
 async def test_an_id_whose_only_events_were_refused_is_free(door: Door) -> None:

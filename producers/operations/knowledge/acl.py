@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from kledger.contract.knowledge import AclEntry
+from kledger.contract.knowledge import AclEntry, Source
 from kledger.contract.scopes import Caller
 from kledger.requests.knowledge import AclEntryBody, SaveRequest
 from ledger.event import NewEvent
@@ -33,14 +33,15 @@ def named_entities(fact: KnowledgeSaved, shared: KnowledgeShared | None) -> list
     return [*fact.scopes, fact.owner, *(shared.readers() if shared else ())]
 
 
-def statement(fact: KnowledgeSaved, shared: KnowledgeShared | None) -> bytes:
+def statement(fact: KnowledgeSaved, shared: KnowledgeShared | None, source: Source | None = None) -> bytes:
     """Canonical bytes of a save with its ACL, without the origin, which may differ between two saves of the same.
 
-    Raises InvalidPayload.
+    `source` is that of the statement, where the node has filled something into the fact's. Raises InvalidPayload.
     """
-    body = refuse_unkeepable(fact)
+    body = refuse_unkeepable(fact, source=source or fact.source)
     if fact.origin is not None:
-        body = fact.__pydantic_serializer__.to_json(fact, exclude={"origin"})
+        stated = fact if source is None else fact.model_copy(update={"source": source})
+        body = fact.__pydantic_serializer__.to_json(stated, exclude={"origin"})
     return body if shared is None else body + b"\n" + refuse_unkeepable(shared)
 
 

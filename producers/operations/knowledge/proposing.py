@@ -25,8 +25,7 @@ async def first_status(desk: Desk, fact: KnowledgeSaved, shared: KnowledgeShared
     """The status that a save begins with. Raises NotOwner (the owner's role in the project proposes no such kind),
     ViewBehind."""
     kind = None if fact.memory is None else fact.memory.kind
-    projects = _projects(fact, shared)
-    if kind is None or not is_shared_kind(kind) or not projects:
+    if kind is None or not is_shared_kind(kind) or not (projects := _projects(fact, shared)):
         return "active"
     for project in projects:  # a role may have been given a moment ago
         await folded(desk, "project", project)

@@ -8,6 +8,7 @@ import re
 import secrets
 import uuid
 from collections.abc import Collection
+from datetime import datetime
 from typing import NamedTuple
 
 from kledger.answers.knowledge import SavedItem
@@ -19,6 +20,7 @@ from kledger.contract.errors import (
     VersionConflict,
     ViewBehind,
 )
+from kledger.contract.knowledge import Source
 from kledger.contract.scopes import Caller
 from kledger.requests.knowledge import SaveRequest
 from ledger.event import Lineage, NewEvent, utc_now
@@ -42,7 +44,7 @@ from producers.operations.stated_before import (
     refuse_other_save,
     same_statement,
 )
-from producers.operations.stating import lineage_of, saved_fact, signed
+from producers.operations.stating import lineage_of, saved_fact, signed_source, stated_source
 from projections.views.knowledge import ask
 from projections.views.lineage import ask as events
 
@@ -53,12 +55,25 @@ _FIRST = {"helpful", "harmful", "confidence", "origin"}
 
 
 class _Asked(NamedTuple):
-    """A save as it is asked for: its payload, the facts that this states, and the key of the request."""
+    """A save as it is asked for: its payload, the facts that this states, the key of the request, and its time.
+
+    The fact is as it is appended, with its source signed; `source` is as the payload states it.
+    """
 
     payload: SaveRequest
     fact: KnowledgeSaved
     shared: KnowledgeShared | None
     retry: uuid.UUID | None
+    moment: datetime
+    source: Source
+
+    def stated(self) -> KnowledgeSaved:
+        """The fact as the payload states it."""
+        return self.fact.model_copy(update={"source": self.source})
+
+    def statement(self) -> bytes:
+        """Canonical bytes of what is stated. Raises InvalidPayload."""
+        return statement(self.fact, self.shared, self.source)
 
 
 async def save(
@@ -72,7 +87,9 @@ async def save(
     Raises UnknownKnowledge (that item), InvalidPayload, IllegalScope, NotOwner, Forbidden, KnowledgeExists,
     PayloadTooLarge, IllegalSubject, BrokerUnavailable, ViewBehind, and what resources/together.py:together raises.
     """
-    asked = _Asked(payload, fact := saved_fact(payload, caller), shared := first_acl(payload, caller), retry)
+    source, moment = stated_source(payload), utc_now()
+    fact = saved_fact(payload, caller, signed_source(source, caller, moment))
+    asked = _Asked(payload, fact, shared := first_acl(payload, caller), retry, moment, source)
     try:
         status = await first_status(desk, fact, shared)
         if fact.supersedes is not None:
@@ -92,8 +109,8 @@ async def save(
     if payload.resources:
         with contextlib.suppress(ViewBehind):  # the warnings need the view; the save is appended in any case
             await desk.view.wait_for(saved["position"])
-    by_item = await warnings(desk, caller, {0: referring(fact, shared)})
-    saved["warnings"] = by_item.get(0, [])
+    if fact.resource_ids:
+        saved["warnings"] = (await warnings(desk, caller, {0: referring(fact, shared)})).get(0, [])
     if fact.supersedes is not None and status == "active":
         position = await supersede_now(desk, caller, lineage, saved["id"], saved["event_id"])
         saved["position"] = max(saved["position"], position)
@@ -106,7 +123,7 @@ def referring(fact: KnowledgeSaved, shared: KnowledgeShared | None) -> Referring
 
 
 async def _saved(desk: Desk, caller: Caller, lineage: Lineage, asked: _Asked) -> Saved:
-    payload, fact, shared, retry = asked
+    payload, fact, shared, retry, now, source = asked
     refuse_cases(payload)
     await require_types(desk, named_entities(fact, shared))
     lineage = lineage_of(lineage, payload)
@@ -114,17 +131,16 @@ async def _saved(desk: Desk, caller: Caller, lineage: Lineage, asked: _Asked) ->
         return before
     named = payload.id
     stated = named is not None and retry is None
-    own_id = statement_id(desk.org, named, statement(fact, shared)) if named and stated else event_id(retry)
-    expects, now = 0, utc_now()
+    own_id = statement_id(desk.org, named, asked.statement()) if named and stated else event_id(retry)
+    # A statement was checked as it was written, but for the agent's name where that was filled in.
+    append = publish_judged if stated and source.agent_id == fact.source.agent_id else publish
+    expects = 0
     for attempt in range(ATTEMPTS):
         # An id derived from the key can be guessed, and taken first; the next attempt uses a random one.
         item_id = named or fresh_id(None if retry is None or attempt else uuid.uuid5(retry, "0"))
-        signed_fact = signed(fact, caller, now)
-        event = NewEvent(signed_fact, item_id, fact.owner, desk.org, lineage, id=own_id, expects=expects, time=now)
+        event = NewEvent(fact, item_id, fact.owner, desk.org, lineage, id=own_id, expects=expects, time=now)
         batch = [event, *shared_with_it(event, shared)]
         resource_events = await together(desk, caller, lineage, payload.resources, fact, retry)
-        # A statement was checked as it was written; an agent's save has its source filled in since.
-        append = publish_judged if stated and signed_fact is fact else publish
         try:
             appended = (await append(desk.ledger, desk.tally, [*resource_events, *batch]))[len(resource_events) :]
         except VersionConflict:
@@ -145,7 +161,7 @@ async def _saved(desk: Desk, caller: Caller, lineage: Lineage, asked: _Asked) ->
 
 async def _earlier_save(desk: Desk, caller: Caller, asked: _Asked, retry: uuid.UUID) -> Saved | None:
     """The save of an earlier request with this key. Raises IdempotencyMismatch where that request differed."""
-    payload, fact, shared, _ = asked
+    payload, fact, shared = asked.payload, asked.fact, asked.shared
     actors, own_id = possible_actors(caller, fact.owner), event_id(retry)
     if (before := await _appended_save(desk, actors, own_id)) is None:
         return None
@@ -157,20 +173,19 @@ async def _earlier_save(desk: Desk, caller: Caller, asked: _Asked, retry: uuid.U
         raise mismatch()
     fields = fact.model_dump(mode="json", include=_FIRST)
     await earlier_event(desk, actors, own_id, {name: fields.get(name) for name in _FIRST})
-    await refuse_other_save(desk, item_id, own_id, fact, shared)
+    await refuse_other_save(desk, item_id, own_id, asked.stated(), shared)
     await refuse_others(desk, caller, payload.resources, fact, retry, before["position"])
     return before
 
 
 async def _is_saved(desk: Desk, caller: Caller, asked: _Asked) -> bool:
     """Whether the same was saved before, under its key or, without one, under its id."""
-    payload, fact, shared, retry = asked
-    if retry is not None:
-        return await _earlier_save(desk, caller, asked, retry) is not None
-    if payload.id is None:
+    if asked.retry is not None:
+        return await _earlier_save(desk, caller, asked, asked.retry) is not None
+    if asked.payload.id is None:
         return False
-    own_id = statement_id(desk.org, payload.id, statement(fact, shared))
-    return await _appended_save(desk, possible_actors(caller, fact.owner), own_id) is not None
+    own_id = statement_id(desk.org, asked.payload.id, asked.statement())
+    return await _appended_save(desk, possible_actors(caller, asked.fact.owner), own_id) is not None
 
 
 async def _appended_save(desk: Desk, actors: Collection[str], own_id: str) -> Saved | None:
@@ -193,7 +208,7 @@ async def _after_conflict(desk: Desk, event: NewEvent, asked: _Asked, expects: i
         return None, 0
     taken = (await desk.view.ask(ask.saved_statements, desk.org, [event.entity_id])).get(event.entity_id)
     if taken is not None:
-        if not same_statement(asked.fact, asked.shared, taken):
+        if not same_statement(asked.stated(), asked.shared, taken):
             raise exists(event.entity_id)
         version = 1 if asked.shared is None else 2
         return as_saved(event.entity_id, taken.last, version, taken.event_id, True), expects
@@ -211,7 +226,7 @@ def exists(item_id: str) -> KnowledgeExists:
 
 def statement_id(org: str, item_id: str, statement: bytes) -> str:
     """The event id of a save whose item id the caller chose: the same save is the same event."""
-    return named_id(NAMESPACE, f"{org}\n{item_id}\n{statement.decode()}")
+    return named_id(NAMESPACE, f"{org}\n{item_id}\n".encode() + statement)
 
 
 def fresh_id(seed: uuid.UUID | None = None) -> str:
