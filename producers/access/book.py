@@ -98,6 +98,8 @@ class TokenBook:
         return record
 
     def _stamp(self) -> tuple[int, int, int, int]:
+        if self._seen == _ABSENT and not os.access(self._file, os.F_OK):  # half of what an error of `stat` takes
+            return _ABSENT
         try:
             status = os.stat(self._file)  # noqa: PTH116  # Path.stat takes twice as long, on every request
         except OSError:

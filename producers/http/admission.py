@@ -56,7 +56,8 @@ class Admission:
         scope[LIMITS_KEY] = self._limits
         path, headers = scope["path"], _looked_at(scope["headers"])
         self._check_address(headers.get(b"host", []), headers.get(b"origin", []))
-        _check_site(headers, scope["method"], path)
+        if b"sec-fetch-site" in headers:
+            _check_site(headers, scope["method"], path)
         _check_conditions(headers, scope["method"])
         # Pages have sessions of their own, and ask with the token of the person.
         if path in OPEN or is_page(path) or (path == "/" and wants_page(_accept(headers))):

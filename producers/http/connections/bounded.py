@@ -143,12 +143,11 @@ class BoundedConnection(OneProtocol):
         if self.transport.is_closing() or self._refused is not None:
             return
         was_reading_head, heads = self._reading_head, self._heads
-        if was_reading_head and self._deadline is None:
-            self._set_deadline(self.limits.head_seconds)
         super().data_received(data)
-        if self._has_begun and self._reading_head and self._deadline is None:
-            self._set_deadline(self.limits.head_seconds)
-        if was_reading_head and self._heads == heads and not self.transport.is_closing():
+        has_no_head = was_reading_head and self._heads == heads
+        if self._deadline is None and (self._has_begun or has_no_head):  # most requests come whole, and need none
+            self._set_deadline(self.limits.head_seconds if self._reading_head else self.limits.body_seconds)
+        if has_no_head and not self.transport.is_closing():
             self._unparsed += len(data)
             if self._unparsed > self.limits.head:
                 self._oversized = True
@@ -180,7 +179,7 @@ class BoundedConnection(OneProtocol):
         self._reading_head = False
         self._heads += 1
         self.waits_since = self.loop.time()
-        self._set_deadline(self.limits.body_seconds)
+        self._clear_deadline()
         if self.cycle is not before:
             self.cycle.transport = Joined(self.transport)  # type: ignore[assignment]  # all that a cycle uses of one
         if not self.pipeline:
