@@ -65,7 +65,10 @@ def _check_value(value: object, depth: int) -> None:
             if not isinstance(name, str):
                 raise ValueError(f"has the key {name!r}, and keys are strings")
             _check_text(name)
-            _check_value(part, depth + 1)
+            if isinstance(part, str):
+                _check_text(part)
+            else:
+                _check_value(part, depth + 1)
     elif isinstance(value, list):
         for part in value:
             _check_value(part, depth + 1)
@@ -118,6 +121,8 @@ _SHOWS_NOTHING = frozenset({"Cc", "Cf", "Zs", "Zl", "Zp", "Mn", "Mc", "Me"})
 
 def is_blank(text: str) -> bool:
     """Whether a text shows nothing: blanks, control and zero-width characters, marks without a letter."""
+    if "!" <= text[:1] <= "~":
+        return False
     return all(letter in _UNSEEN or unicodedata.category(letter) in _SHOWS_NOTHING for letter in text)
 
 

@@ -8,19 +8,19 @@ from typing import Annotated
 from pydantic import AfterValidator, StringConstraints, ValidationInfo
 
 from kledger.contract.bounds import STRICTER, kept_before
-from kledger.contract.entities import ENTITY_MAX_LENGTH
+from kledger.contract.entities import ENTITY_MAX_LENGTH, is_entity
 from kledger.contract.errors import IllegalScope
-from kledger.contract.scopes import check_entity, check_scope, check_seen
+from kledger.contract.scopes import PUBLIC, check_entity, check_scope, check_seen
 
 
 def entity_or_value_error(value: str) -> str:
     """check_entity for pydantic, which collects ValueErrors with their field."""
-    return _or_value_error(check_entity, value)
+    return value if is_entity(value) else _or_value_error(check_entity, value)
 
 
 def scope_or_value_error(value: str) -> str:
     """check_scope for pydantic."""
-    return _or_value_error(check_scope, value)
+    return value if value == PUBLIC or is_entity(value) else _or_value_error(check_scope, value)
 
 
 def seen_whole(value: str, info: ValidationInfo) -> str:

@@ -167,7 +167,8 @@ class Caller:
             ("team", self.team),
             ("org", self.org),
         )
-        return list(dict.fromkeys([*(f"{kind}:{name}" for kind, name in named if name is not None), *self.further]))
+        entities = [f"{kind}:{name}" for kind, name in named if name is not None]
+        return list(dict.fromkeys([*entities, *self.further])) if self.further else entities
 
     @property
     def is_operator(self) -> bool:

@@ -127,9 +127,9 @@ class Referring(Asked):
 
     def referred(self) -> list[str] | None:
         """All resources that are named, each once; None where none of the forms is stated."""
-        single = [name for name in (self.resource_id, self.secure_resource_id) if name is not None]
-        if not single:
+        if self.resource_id is None and self.secure_resource_id is None:
             return self.resource_ids
+        single = [name for name in (self.resource_id, self.secure_resource_id) if name is not None]
         return list(dict.fromkeys([*(self.resource_ids or ()), *single]))
 
     @model_validator(mode="after")

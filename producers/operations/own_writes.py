@@ -10,9 +10,10 @@ start counts as written by every reader.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextvars import ContextVar
-from dataclasses import dataclass
+from functools import cache, lru_cache
+from typing import NamedTuple
 
 from ledger.event import Appended, NewEvent
 from ledger.events.knowledge import KnowledgeRated
@@ -25,24 +26,24 @@ _PERSONAL = ("user:", "agent:")
 Key = tuple[str | None, tuple[str, ...]]
 
 
-@dataclass(frozen=True, slots=True)
-class Writer:
+class Writer(NamedTuple):
     """A writing or reading caller: the id of the token, None without one, and the caller's entities."""
 
     token: str | None
     entities: tuple[str, ...]
 
-    def remembered_as(self) -> Iterator[Key]:
+    def remembered_as(self) -> Sequence[Key]:
         """The keys of the writer's positions."""
-        yield self.token, tuple(sorted(self.entities))
-        if len(self.entities) > 1:
-            for entity in self.entities:
-                if entity.startswith(_PERSONAL):
-                    yield self.token, (entity,)
+        return _keys(self.token, self.entities)
 
 
-@dataclass(frozen=True, slots=True)
-class Written:
+@lru_cache(maxsize=1_000)
+def _keys(token: str | None, entities: tuple[str, ...]) -> Sequence[Key]:
+    alone = [(token, (each,)) for each in entities if each.startswith(_PERSONAL)] if len(entities) > 1 else []
+    return (token, tuple(sorted(entities))), *alone
+
+
+class Written(NamedTuple):
     """The last positions of a caller's writes: of all (`view`), and of those that reach the vectors (`vectors`)."""
 
     view: int = 0
@@ -74,9 +75,8 @@ class OwnWrites:
         names = {event.fact.name for event in events}
         if names == {RecallServed.name}:
             return
-        position = max(each.position for each in acknowledged)
-        in_vectors = any(name.startswith("knowledge.") and name != KnowledgeRated.name for name in names)
-        self._note(writer, Written(position, position if in_vectors else 0))
+        position = max([each.position for each in acknowledged])
+        self._note(writer, Written(position, position if any(map(_reaches_vectors, names)) else 0))
 
     def answered(self, position: int) -> None:
         """Note the position of a write of this task's writer that others appended (a model's work, an earlier try)."""
@@ -99,6 +99,13 @@ class OwnWrites:
 
     def of(self, writer: Writer) -> Written:
         """The positions that a read of this caller has to reach."""
-        positions = [written for key in writer.remembered_as() if (written := self._last.get(key)) is not None]
-        positions.append(self._since)
-        return Written(max(each.view for each in positions), max(each.vectors for each in positions))
+        view, vectors = self._since
+        for key in writer.remembered_as():
+            if (written := self._last.get(key)) is not None:
+                view, vectors = max(view, written.view), max(vectors, written.vectors)
+        return Written(view, vectors)
+
+
+@cache
+def _reaches_vectors(name: str) -> bool:
+    return name.startswith("knowledge.") and name != KnowledgeRated.name
