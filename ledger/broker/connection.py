@@ -11,7 +11,7 @@ import contextlib
 import ssl
 from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import nats
 import nats.errors
@@ -37,6 +37,13 @@ _ASKS = "$JS."
 _PENDING_BYTES = 8 * 1024 * 1024
 _CLOSES = 3
 _CLOSING_S = 1.0
+
+
+class Pending(NamedTuple):
+    """A request that was published."""
+
+    token: str
+    answer: asyncio.Future[Msg]
 
 
 class BrokerConnection:
@@ -140,8 +147,8 @@ class BrokerConnection:
         lines: str = "",
         *,
         at_once: bool = False,
-    ) -> asyncio.Future[Msg]:
-        """Publish a request; the future gets its answer or fails with a LedgerError.
+    ) -> Pending:
+        """Publish a request, whose answer is waited for by `answer`, or given up by `give_up`.
 
         `lines` are further lines of its headers (ledger/broker/frames.py). It is written `at_once`, or with what else
         this turn of the event loop publishes; a request while no other waits for its answer is written at once. The
@@ -153,15 +160,19 @@ class BrokerConnection:
         at_once = at_once or not self._waiting
         self._counter += 1
         token = str(self._counter)
-        future: asyncio.Future[Msg] = asyncio.get_running_loop().create_future()
-        self._waiting[token] = (subject, future)
-        future.add_done_callback(lambda _: self._waiting.pop(token, None))
+        pending = Pending(token, asyncio.get_running_loop().create_future())
+        self._waiting[token] = (subject, pending.answer)
         try:
             await self.send(subject, body, headers, lines, reply=self._prefix + token, at_once=at_once)
         except BaseException:
-            future.cancel()
+            self.give_up(pending)
             raise
-        return future
+        return pending
+
+    def give_up(self, pending: Pending) -> None:
+        """Wait for this answer no longer."""
+        self._waiting.pop(pending.token, None)
+        pending.answer.cancel()
 
     async def send(
         self,
@@ -211,11 +222,11 @@ class BrokerConnection:
             await self.until_connected(timeout)
         return await self.answer(await self.ask(subject, body, headers), subject, timeout)
 
-    async def answer(self, future: asyncio.Future[Msg], subject: str, timeout: float) -> Msg:
+    async def answer(self, pending: Pending, subject: str, timeout: float) -> Msg:
         """Wait for the answer to a request of `ask`. Raises BrokerUnavailable or BrokerMisconfigured."""
-        timer = asyncio.get_running_loop().call_later(timeout, _too_late, future)
+        timer = asyncio.get_running_loop().call_later(timeout, _too_late, pending.answer)
         try:
-            return await future
+            return await pending.answer
         except TimeoutError:
             self.require_storing()
             raise BrokerUnavailable(
@@ -223,7 +234,7 @@ class BrokerConnection:
             ) from None
         finally:
             timer.cancel()
-            future.cancel()
+            self.give_up(pending)
 
     async def api(
         self, subject: str, document: JsonObject | None = None, *, timeout: float = REQUEST_TIMEOUT
@@ -323,7 +334,7 @@ class BrokerConnection:
         )
 
     async def _on_answer(self, msg: Msg) -> None:
-        waiting = self._waiting.get(msg.subject[len(self._prefix) :])
+        waiting = self._waiting.pop(msg.subject[len(self._prefix) :], None)
         if waiting is None:
             return
         subject, future = waiting
@@ -342,7 +353,7 @@ class BrokerConnection:
             future.set_result(msg)
 
     def _on_plain_answer(self, subject: bytes, body: bytes) -> None:
-        waiting = self._waiting.get(subject[len(self._prefix) :].decode())
+        waiting = self._waiting.pop(subject[len(self._prefix) :].decode(), None)
         if waiting is not None and not waiting[1].done():
             waiting[1].set_result(Msg(self._client, subject.decode(), data=body))
 

@@ -76,7 +76,7 @@ class OpenBatch:
             try:
                 await meanwhile()
             except BaseException:
-                pending.cancel()
+                self._connection.give_up(pending)
                 raise
         left = max(0.001, deadline - asyncio.get_running_loop().time())
         return parse_answer((await self._connection.answer(pending, last.subject, left)).data)

@@ -114,7 +114,7 @@ async def test_answers_come_in_their_order_however_the_socket_cuts_them(access: 
     for number in range(2_000):
         await connection.send("echo", b"%d" % number + b" " * (number % 700), {})
     async with asyncio.timeout(PATIENCE):
-        answers = await asyncio.gather(*asked)
+        answers = await asyncio.gather(*(each.answer for each in asked))
         while len(heard) < 2_000:  # noqa: ASYNC110  # the subscription's task moves it on
             await asyncio.sleep(0.01)
     assert heard == list(range(2_000))
