@@ -32,7 +32,8 @@ from ledger.broker.frames import Outgoing, frames
 
 _CRLF, _SPACE = b"\r\n", b" "
 _BLANKS = b" \t\r\n"  # other bytes that Python calls blanks may be a subject's, which a header repeats
-_LITTLE = 4096  # of so few bytes nobody needs to wait until the socket takes more
+_LITTLE = 4096  # of a message of so few bytes nobody needs to wait until the socket takes more
+_MOST_OF_A_TURN = 64 * 1024  # bytes that wait for the end of a turn
 _MESSAGE, _PLAIN = b"HMSG ", b"MSG "
 
 
@@ -197,7 +198,7 @@ class QuickClient(Client):
         self._pending_data_size += len(piece)
         if not self.is_connected:
             return
-        if self._pending_data_size > _LITTLE:
+        if len(piece) > _LITTLE or self._pending_data_size > _MOST_OF_A_TURN:
             await self._write_pending()
         elif at_once:
             self._write_little()

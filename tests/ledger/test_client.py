@@ -193,12 +193,16 @@ def _connected(socket: Any) -> QuickClient:
 def test_what_is_published_in_one_turn_is_written_once_and_much_at_once() -> None:
     async def check() -> None:
         client = _connected(socket := _Socket())
-        for body in (b"1", b"2", b"3"):
-            await client.publish_together([("a", body, {}, "")])
+        for _ in range(8):
+            await client.publish_together([("a", b"x" * 1_000, {}, "")])
         assert socket.written == []
         await comes_true(lambda: bool(socket.written))
         await client.publish_together([("a", b"x" * 5_000, {}, "")])  # no turn is waited for
-        assert [len(pieces) for pieces in socket.written] == [3, 1]
+        assert [len(pieces) for pieces in socket.written] == [8, 1]
+        for _ in range(70):
+            await client.publish_together([("a", b"x" * 1_000, {}, "")])
+        assert [len(pieces) for pieces in socket.written[2:]] == [64]  # of so much no turn is waited for either
+        await comes_true(lambda: len(socket.written) == 4)
         assert (client._pending, client._pending_data_size) == ([], 0)
 
     asyncio.run(check())
