@@ -19,7 +19,7 @@ import httpx
 import orjson
 
 from kledger.contract.errors import LedgerError
-from ledger.broker.connection import BrokerConnection
+from ledger.broker.connection import BrokerConnection, Pending
 from tests.attacks.statements.statements import Message, Request, Statements
 from tests.journeys.running_node import RunningNode, result_of
 
@@ -129,12 +129,12 @@ async def _ask_all(http: httpx.AsyncClient, requests: list[Request], told: Told,
 
 async def _publish_all(publisher: BrokerConnection, messages: list[Message]) -> None:
     """Send messages in their order; what the broker refuses is not in the log."""
-    under_way: deque[tuple[Message, asyncio.Future[Any]]] = deque()
+    under_way: deque[tuple[Message, Pending]] = deque()
 
     async def settle() -> None:
-        message, future = under_way.popleft()
+        message, pending = under_way.popleft()
         with suppress(LedgerError):
-            await publisher.answer(future, message.subject, _PATIENCE)
+            await publisher.answer(pending, message.subject, _PATIENCE)
 
     for message in messages:
         headers = {} if message.claimed is None else {"Nats-Msg-Id": message.claimed}
