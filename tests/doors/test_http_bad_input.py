@@ -99,7 +99,7 @@ CASES: list[tuple[str, str, Any, dict[str, str], int, str, str]] = [
     ("POST", K, b'{"task": "\\ud800"}', ALICE, 400, "bad_json", "not valid JSON"),
     ("POST", K, b'{"task": "\xff"}', ALICE, 400, "bad_json", "not valid JSON"),
     ("POST", K, b"[" * 100_000, ALICE, 400, "bad_json", "not valid JSON"),
-    ("POST", K, b"", ALICE, 422, "invalid_payload", "the body is empty: send a JSON object as application/json, with content"),
+    ("POST", K, b"", ALICE, 422, "invalid_payload", "the body is empty: send a JSON object as application/json"),
     ("POST", K, b"[]", ALICE, 422, "invalid_payload", "the body does not fit"),
     # who asks
     ("POST", K, GOOD, {"X-Ledger-User": ""}, 422, "illegal_scope", "or leave it out"),
