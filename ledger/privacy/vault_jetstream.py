@@ -111,40 +111,22 @@ class JetStreamVault:
         self._master = master
         self._limit = asyncio.Semaphore(_CONCURRENCY)
         self._earlier = frozenset[str]()
-        self._listed: list[str] | None = None
 
     @classmethod
-    async def open(
-        cls, access: BrokerAccess, master: bytes, *, name: str = "kledger-vault", starts: bool = False
-    ) -> JetStreamVault:
+    async def open(cls, access: BrokerAccess, master: bytes, *, name: str = "kledger-vault") -> JetStreamVault:
         """Connect, and check the master key against the fingerprint in the bucket.
 
-        For a node that `starts`, its subjects are listed as in list_once. Raises WrongMasterKey, BrokerUnavailable,
-        BrokerMisconfigured.
+        Raises WrongMasterKey, BrokerUnavailable, BrokerMisconfigured.
         """
         connection = await BrokerConnection.open(access, "node", name=name)
         vault = cls(connection, master)
         try:
             await vault._check_master()
-            if starts:
-                await vault.list_once()
-            else:
-                vault._earlier = frozenset(await kept_subjects(connection, f"{_PREFIX}{EARLIER}>"))
+            vault._earlier = frozenset(await kept_subjects(connection, f"{_PREFIX}{EARLIER}>"))
         except BaseException:
             await connection.close()
             raise
         return vault
-
-    async def list_once(self) -> None:
-        """List the subjects for all steps of a start, until left_keys has looked at them.
-
-        Raises BrokerUnavailable, BrokerMisconfigured.
-        """
-        self._listed = await kept_subjects(self._connection)
-        self._earlier = frozenset(one for one in self._listed if one.startswith(f"{_PREFIX}{EARLIER}"))
-
-    async def _subjects(self) -> list[str]:
-        return await kept_subjects(self._connection) if self._listed is None else self._listed
 
     @staticmethod
     async def is_begun(access: BrokerAccess) -> bool:
@@ -192,7 +174,7 @@ class JetStreamVault:
 
         Such tombstones are of an earlier version. Each is bound once: a later event cannot hold that person's seals.
         """
-        kept = set(await self._subjects())
+        kept = set(await kept_subjects(self._connection))
         gone, bounds = subject_of("gone", USER), subject_of("seals", USER)
         unbound = [subject for subject in sorted(kept) if subject.startswith(gone)]
         unbound = [subject for subject in unbound if subject.replace(gone, bounds, 1) not in kept]
@@ -208,22 +190,18 @@ class JetStreamVault:
 
         Raises BrokerUnavailable, BrokerMisconfigured.
         """
-        was_listed = self._listed is not None
-        left = _left_among(await self._subjects())
-        self._listed = None
-        if left and was_listed:  # an order of before may have been carried out since
-            left = _left_among(await self._subjects())
-        return left
+        names = (one.removeprefix(_PREFIX) for one in await kept_subjects(self._connection))
+        return sorted({decode_token(token_of(one)) for one in left_beside(names)})
 
-    async def count(self, *, anew: bool = False) -> Count:
-        """How many records there are: by persons, never fewer than before. `anew` leaves aside what a start listed.
+    async def count(self) -> Count:
+        """How many records there are: by persons, never fewer than before.
 
         Raises BrokerUnavailable, BrokerMisconfigured.
         """
         info = await self._connection.api(f"STREAM.INFO.{KEYS_STREAM}")
         if error_code(info):
             raise error_of(info, "a look into the vault")
-        subjects = await kept_subjects(self._connection) if anew else await self._subjects()
+        subjects = await kept_subjects(self._connection)
         return Count(int(info["state"]["messages"]), counted(one.removeprefix(_PREFIX) for one in subjects))
 
     async def close(self) -> None:
@@ -313,11 +291,6 @@ class JetStreamVault:
             answer = await self._connection.api(f"STREAM.MSG.DELETE.{KEYS_STREAM}", request)
             if error_code(answer) and await self._get(subject) is not None:
                 raise error_of(answer, "the erasure of a key")
-
-
-def _left_among(subjects: Iterable[str]) -> list[str]:
-    """The names beside whose tombstone a key stands among these subjects."""
-    return sorted({decode_token(token_of(one)) for one in left_beside(one.removeprefix(_PREFIX) for one in subjects)})
 
 
 def _unreadable(subject: str) -> VaultDamaged:

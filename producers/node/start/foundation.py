@@ -114,7 +114,7 @@ async def begin(settings: NodeSettings, stack: AsyncExitStack, ending: Callable[
     await ensure_stream(access, replicas=settings.replicas)
     await ensure_keys_bucket(access, replicas=settings.replicas)
     master = await _master_key(access, settings.data)
-    vault = await JetStreamVault.open(access, master, starts=True)
+    vault = await JetStreamVault.open(access, master)
     stack.push_async_callback(vault.close)
     in_vault = await vault.count()
     keyring = Keyring.over(vault, asyncio.get_running_loop())

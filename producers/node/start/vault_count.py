@@ -29,4 +29,4 @@ async def count_records(vault: JetStreamVault, found: Count, integrity: Integrit
 
 async def _keep(vault: JetStreamVault, keys: Path, lost: int) -> None:
     with contextlib.suppress(LedgerError, OSError):
-        keep_known(keys, Known((await vault.count(anew=True)).by_persons, lost, by_persons=True))
+        keep_known(keys, Known((await vault.count()).by_persons, lost, by_persons=True))
