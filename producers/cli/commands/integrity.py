@@ -14,8 +14,7 @@ from ledger.runtime.data_directory import check_data_place
 from ledger.runtime.default_data import DATA
 from producers.cli.answer import WRITTEN, Answer, print_refusal
 from producers.cli.as_command import AUDIT, as_operator, files_named
-from producers.cli.certificates import read_document
-from producers.cli.checked import told_proof, told_receipt
+from producers.cli.certificates import read_document, told_proof, told_receipt
 from producers.cli.commands.admin import run_job
 from producers.cli.commands.backup.repairing import repair
 from producers.cli.on_files import PublicKey, public_key, require_node, warnings_on_stderr
