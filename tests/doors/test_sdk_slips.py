@@ -328,7 +328,7 @@ def test_what_a_slip_would_have_kept_is_named_with_what_to_write(node: ScriptedN
 
 def test_who_is_meant_is_asked_for_as_an_endpoint_asks() -> None:
     with LedgerClient("http://127.0.0.1:1") as ledger:
-        with pytest.raises(TypeError, match=r"^acting_as\(\) got .* 'user_id'; here it is acting_as\(user=…\); it"):
+        with pytest.raises(TypeError, match=r"^acting_as\(\) got .* 'user_id'; here it is user=…; it"):
             ledger.acting_as(user_id="ann")  # type: ignore[call-arg]
         with pytest.raises(
             TypeError, match=r"^acting_as\(\) too many positional arguments; name what it is, as user=…"

@@ -59,8 +59,8 @@ class HttpxTransport:
 
     @property
     def http(self) -> httpx.AsyncClient:
-        """The client of the event loop that runs."""
-        return self._way().http
+        """The client of the event loop that runs, or the one that was there already."""
+        return self._given or self._way().http
 
     def _way(self) -> _Way:
         """The way of the event loop that runs: what another one opened, as an `asyncio.run` before, is its own."""
