@@ -143,7 +143,7 @@ def may_be_unkeepable(body: bytes) -> bool:
 
 
 def refuse_unkeepable(fact: Fact, **instead: Any) -> bytes:
-    """The fact as JSON bytes, with values `instead` of some of its own, which hold the same texts and more.
+    """The fact as JSON bytes, with values `instead` of some of its own: with no text that those have not.
 
     Raises InvalidPayload for a NUL character, or a text that looks like a sealed one.
     """
