@@ -152,7 +152,7 @@ def documents_terms(texts: Sequence[str]) -> list[Sparse]:
     # in one number: which text, which term, which kind
     keys = of_text << np.uint64(32 + _KIND_BITS) | numbers
     totals = np.bincount(_text_and_kind(keys), minlength=len(texts) * len(_KINDS))
-    keys.sort()
+    keys.sort(kind="stable")  # each text's are already behind those of the one before
     firsts = _firsts(keys)
     counts = np.diff(np.r_[firsts, len(keys)])
     keys = keys[firsts]

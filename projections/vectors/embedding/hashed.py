@@ -42,7 +42,7 @@ def hashed_vectors(texts: Sequence[str], dimensions: int = DIMENSIONS) -> NDArra
     if not len(features):
         return out
     # a feature that occurs n times in one text counts √n, so that repetition does not dominate
-    order = np.lexsort((features, owners))
+    order = np.argsort(features, kind="stable")  # of one feature its texts come in their order
     features, weights, owners = features[order], weights[order], owners[order]
     first = np.r_[True, (features[1:] != features[:-1]) | (owners[1:] != owners[:-1])]
     starts = np.flatnonzero(first)
