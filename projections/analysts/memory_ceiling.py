@@ -43,18 +43,19 @@ class _Ceiling:
                 given: set[int] = set()
                 threading.Thread(target=self._go_on, args=(own, given), name="analysts-ceiling", daemon=True).start()
                 self.held = True
-                given.add(_lower(own))
+                with suppress(OSError):  # no file can be opened now: the thread tries again
+                    given.add(_lower(own))
 
     def _go_on(self, own: tuple[int, int], given: set[int]) -> None:
         """Hold it until its time is over; `own` are the limits, soft and hard, that the process had."""
         over = False
         while not over:
             time.sleep(_EVERY_SECONDS)
-            with self._lock:
+            with self._lock, suppress(OSError):
                 over = self._until <= time.monotonic()
                 if over:
-                    resource.setrlimit(resource.RLIMIT_DATA, own)
                     self.held = False
+                    resource.setrlimit(resource.RLIMIT_DATA, own)
                 else:
                     given.add(_lower(own))
                 _free_children(own, given)

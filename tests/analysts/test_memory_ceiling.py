@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import sys
 from collections.abc import AsyncIterator
 from contextlib import closing
@@ -79,6 +80,24 @@ async def test_a_process_begun_meanwhile_has_the_limit_of_before(view: duckdb.Du
     child = await asyncio.create_subprocess_exec(sys.executable, "-c", "input()", stdin=asyncio.subprocess.PIPE)
     await comes_true(lambda: resource.prlimit(child.pid, resource.RLIMIT_DATA) == OWN)
     await child.communicate(b"\n")
+
+
+async def test_it_ends_though_nothing_of_the_machine_can_be_read(
+    view: duckdb.DuckDBPyConnection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sql_read_only(view, FEW)
+    assert limit() != OWN
+
+    def no_file() -> int:
+        raise OSError(errno.EMFILE, "Too many open files")
+
+    monkeypatch.setattr(memory_ceiling, "available", no_file)
+    await comes_true(lambda: limit() == OWN)
+    assert sql_read_only(view, FEW).to_pylist() == [{"n": 1000}]
+    monkeypatch.setattr(memory_watch, "_CEILING_SECONDS", 3.0)
+    sql_read_only(view, FEW)
+    monkeypatch.setattr(memory_ceiling, "available", lambda: 2 * GIB)
+    await comes_true(lambda: limit() != OWN)
 
 
 async def test_a_lower_limit_that_the_process_was_given_stays(view: duckdb.DuckDBPyConnection) -> None:
