@@ -57,7 +57,7 @@ async def _wanted(
         owner,
         visibility,
         status,
-        named_words(tags),
+        named_words(tags, "tags"),
         named_layers(layer, _LAYER),
         min_score,
         max_score,
@@ -84,8 +84,8 @@ class SearchAmong(SearchQuery):
     def among(self) -> Wanted | None:
         """The filters; None where there is none. Raises InvalidPayload, IllegalScope."""
         wanted = Wanted(
-            scopes=[told_of("scopes", check_scope, name) for name in named_words(self.scopes)],
-            tags=named_words(self.tags),
+            scopes=[told_of("scopes", check_scope, name) for name in named_words(self.scopes, "scopes")],
+            tags=named_words(self.tags, "tags"),
             layers=named_layers(self.layer, _LAYER),
             since=moment_alone(self.since, "since"),
             until=moment_alone(self.until, "until"),

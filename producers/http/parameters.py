@@ -16,7 +16,7 @@ from starlette.requests import Request
 
 from kledger.answers.overview import CHANGE_KINDS
 from kledger.answers.parts import Degraded
-from kledger.contract.bounds import MOST_REASON
+from kledger.contract.bounds import MOST_LISTED, MOST_REASON
 from kledger.contract.errors import IllegalScope, InvalidPayload
 from kledger.contract.knowledge import KnowledgeType, Version
 from kledger.contract.language import Language, accepted_language
@@ -39,6 +39,8 @@ _LIKE_A_MOMENT = re.compile(r"\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d([.,]\d+)?)?)?(?P<
 _OWNER = "`type:id`, or the mail address of a user"
 _TYPE: TypeAdapter[str] = TypeAdapter(KnowledgeType)
 MAX_POSITION = 2**62
+MOST_WORDS = 100
+"""Words of a filter: each is looked for in every item, by one of the few threads that read for everybody."""
 _ANY_OF = "Any of these, separated by commas"
 _TYPE_TOO = "The same as `types`; both together are any of all that they name"
 _LABELS = "Only private, shared, org or public items; several separated by commas"
@@ -158,27 +160,35 @@ async def _as_of(
 AsOf = Annotated[int | datetime | None, Depends(_as_of)]
 
 
-def _parts(value: str | None) -> list[str]:
-    return split_words(value or "")
+def _parts(value: str | None, field: str, most: int = MOST_WORDS) -> list[str]:
+    named = split_words(value or "")
+    if len(named) > most:
+        raise _fault(field, f"names {len(named):,} words, {most:,} are the limit: ask for them in several requests")
+    return named
 
 
 def named_layers(layer: str | None, one: TypeAdapter[T]) -> list[T]:
     """`semantic,short` as layers of the type `one`. Raises InvalidPayload."""
     try:
-        return [one.validate_python(name) for name in _parts(layer)]
+        return [one.validate_python(name) for name in _parts(layer, "layer")]
     except ValidationError as error:
         known = ", ".join(one.json_schema()["enum"])
         raise _fault("layer", f"names {str(layer)[:100]!r}: it is {known}, or several separated by commas") from error
 
 
-def named_words(words: str | None) -> list[str]:
-    """`a,b` as words, each once."""
-    return _parts(words)
+def named_words(words: str | None, field: str) -> list[str]:
+    """`a,b` as words, each once. Raises InvalidPayload."""
+    return _parts(words, field)
+
+
+def named_ids(ids: str | None, field: str) -> list[str]:
+    """`a,b` as ids, each once. Raises InvalidPayload."""
+    return _parts(ids, field, MOST_LISTED)
 
 
 def named_types(types: str | None, type: str | None = None, field: str = "types") -> list[str]:
     """`a,b` as types of knowledge, or as other words of the same form. Raises InvalidPayload."""
-    named = list(dict.fromkeys([*_parts(types), *_parts(type)]))
+    named = list(dict.fromkeys([*_parts(types, field), *_parts(type, "type")]))
     for name in named:
         try:
             _TYPE.validate_python(name)
@@ -190,7 +200,7 @@ def named_types(types: str | None, type: str | None = None, field: str = "types"
 
 def named_changes(change: str | None) -> list[str]:
     """`rated,retired` as changes of items. Raises InvalidPayload."""
-    named = _parts(change)
+    named = _parts(change, "change")
     for name in named:
         if name not in CHANGE_KINDS:
             known = ", ".join(CHANGE_KINDS)
@@ -200,7 +210,7 @@ def named_changes(change: str | None) -> list[str]:
 
 def named_labels(visibility: str | None) -> list[Visibility]:
     """`org,public` as labels of visibility. Raises InvalidPayload."""
-    named = _parts(visibility)
+    named = _parts(visibility, "visibility")
     for name in named:
         if name not in get_args(Visibility):
             known = ", ".join(get_args(Visibility))
@@ -228,7 +238,7 @@ Types = Annotated[list[str], Depends(_types)]
 async def _scopes(
     scopes: Annotated[str | None, Query(description=_ANY_OF)] = None,
 ) -> list[str]:
-    return [told_of("scopes", check_scope, name) for name in _parts(scopes)]
+    return [told_of("scopes", check_scope, name) for name in _parts(scopes, "scopes")]
 
 
 Scopes = Annotated[list[str], Depends(_scopes)]

@@ -11,8 +11,10 @@ from fastapi import FastAPI
 from fastapi.routing import APIRoute
 from starlette.routing import BaseRoute
 
+from kledger.contract.bounds import MOST_LISTED
 from producers.http.app import create_app
 from producers.http.known_parameters import known_of
+from producers.http.parameters import MOST_WORDS
 from tests.doors.http_door import ALICE, Door, http_door, refusal
 from tests.doors.one_app import app_of
 
@@ -69,6 +71,23 @@ async def test_a_parameter_that_is_stated_twice_is_refused_on_every_route(door: 
             ]
             stated += 1
     assert stated > 50
+
+
+async def test_a_filter_has_a_bound_of_words_on_every_route(door: Door) -> None:
+    """Each word is looked for in every item: a few requests with thousands kept everybody else's reads waiting."""
+    bounded = []
+    for path, operations in create_app(door.desk).openapi()["paths"].items():
+        for parameter in operations.get("get", {}).get("parameters", ()):
+            if parameter["in"] == "query" and "separated by commas" in parameter.get("description", ""):
+                name, filled = parameter["name"], re.sub(r"{[^}]*}", "x", path)
+                many = ",".join(f"user:w{n}" if name == "scopes" else f"w{n}" for n in range(MOST_LISTED + 1))
+                answer = await door.get(filled, params={name: many, **({"q": "x"} if "search" in path else {})})
+                assert "1,001 words" in refusal(answer, 422, "invalid_payload"), (filled, name, answer.text)
+                assert [each["field"] for each in answer.json()["error"]["details"]["errors"]] == [name]
+                bounded.append(name)
+    assert {"types", "scopes", "tags", "layer", "visibility", "change", "id", "kind"} <= set(bounded)
+    fits = await door.get("/api/knowledge", params={"tags": ",".join(f"w{n}" for n in range(MOST_WORDS))})
+    assert fits.status_code == 200
 
 
 async def test_every_parameter_that_a_route_is_described_with_is_known_to_it(door: Door) -> None:

@@ -36,6 +36,7 @@ from producers.http.parameters import (
     Retry,
     Who,
     moment_alone,
+    named_ids,
     named_layers,
     named_types,
     named_words,
@@ -101,8 +102,8 @@ def routes(desk: Desk) -> list[APIRouter]:
         tags: Annotated[str | None, Query(description=TAGS)] = None,
     ) -> Json:
         """The memories that the caller may see, by when they happened, the latest first."""
-        only = named_words(ids)
-        wanted = Wanted(layers, kinds, owner, since, until, status, concern, role, only, named_words(tags))
+        only = named_ids(ids, "id")
+        wanted = Wanted(layers, kinds, owner, since, until, status, concern, role, only, named_words(tags, "tags"))
         window = Window(limit, offset)
         return ReadJson(await reading.timeline(desk, caller, wanted, window, as_of=as_of, freshness=fresh), fresh)
 

@@ -19,7 +19,7 @@ from producers.http.parameters import (
     Types,
     Who,
     named_changes,
-    named_words,
+    named_ids,
 )
 from producers.http.routing import router as new_router
 from producers.operations.desk import Desk
@@ -56,7 +56,7 @@ def routes(desk: Desk) -> list[APIRouter]:
 
         Filters are of the items as they are now; what they leave out is passed over by `next`.
         """
-        followed = Followed(named_changes(change), named_words(id), types, scopes, owner)
+        followed = Followed(named_changes(change), named_ids(id, "id"), types, scopes, owner)
         return ReadJson(await reading.changes(desk, caller, after, limit, followed, freshness=fresh), fresh)
 
     @router.get("/api/overview", responses=documented(Overview))
