@@ -15,10 +15,10 @@ from starlette.types import Scope
 from kledger.contract.errors import BadJson, LedgerError, PayloadTooLarge
 from producers.access.limits import Limits
 from producers.http.answers import Json
-from producers.http.errors import STATUS
+from producers.http.errors import STATUS, model_of_body
 from producers.http.repeated import Repeated
 from producers.operations.own_writes import OwnWrites
-from producers.requests.reading import read_json
+from producers.requests.reading import MOST_LOOKED_AT, read_json, without_most_unknown
 
 R = TypeVar("R", bound=Response | None)
 LIMITS_KEY = "kledger.limits"
@@ -78,9 +78,14 @@ class JsonRequest(Request):
         return self._body
 
     async def json(self) -> Any:
-        """The body as a document. Raises BadJson, InvalidPayload."""
-        self.document = read_json(await self.body())
-        return self.document
+        """The body as a document, without most of the fields that its route does not take, where they are very many.
+        Raises BadJson, InvalidPayload."""
+        body = await self.body()
+        self.document = read_json(body)
+        if body.count(b":") <= MOST_LOOKED_AT or (model := model_of_body(self)) is None:
+            return self.document
+        document, self.state.left_out = without_most_unknown(model, self.document)
+        return document
 
     def _too_large(self) -> PayloadTooLarge:
         return PayloadTooLarge(

@@ -150,12 +150,13 @@ async def _unfit(request: Request, error: Exception) -> Json:
     assert isinstance(error, RequestValidationError)  # registered for it alone
     if any(fault["loc"] == ("body",) and fault["type"] == "missing" for fault in error.errors()):
         return answer(_empty(request))
-    return answer(refusal([_placed(fault) for fault in error.errors()], _part(error), _fields_of_body(request)))
+    faults, left_out = [_placed(fault) for fault in error.errors()], getattr(request.state, "left_out", 0)
+    return answer(refusal(faults, _part(error), _fields_of_body(request), left_out))
 
 
 def _empty(request: Request) -> InvalidPayload:
     """The error for a body without anything in it, or `null`, with what it needs."""
-    model = _model_of_body(request)
+    model = model_of_body(request)
     fields = {} if model is None else model.model_fields
     needs = [name for name, info in fields.items() if info.is_required()] or [*fields]
     reason = "is empty: send a JSON object as application/json" + (f", with {', '.join(needs)}" if needs else "")
@@ -164,11 +165,11 @@ def _empty(request: Request) -> InvalidPayload:
 
 def _fields_of_body(request: Request) -> FieldsAt:
     """The fields that the body of this route may have; none where it is of no one model."""
-    model = _model_of_body(request)
+    model = model_of_body(request)
     return unknown_fields if model is None else fields_in(model)
 
 
-def _model_of_body(request: Request) -> type[BaseModel] | None:
+def model_of_body(request: Request) -> type[BaseModel] | None:
     """The model of the body of this route; None where it is of no one model."""
     body = getattr(request.scope.get("route"), "body_field", None)
     model = None if body is None else body.field_info.annotation

@@ -7,11 +7,12 @@ and what to do. Every interface reads its input here, so that each refuses the s
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
-from typing import Any, TypeVar, get_args
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+from typing import Any, TypeVar, get_args, get_origin
 
 import orjson
-from pydantic import BaseModel, ValidationError
+from pydantic import AliasChoices, BaseModel, ValidationError
 
 from kledger.contract.errors import BadJson, IllegalScope, InvalidPayload, PayloadTooLarge
 from kledger.contract.faults import in_plain_words
@@ -31,7 +32,7 @@ M = TypeVar("M", bound=BaseModel)
 
 MOST_TOLD, LONGEST = 20, 300
 """Faults that an error tells of, and characters of the name of a place: a body may be nothing but faults."""
-_MOST_LOOKED_AT = 1_000
+MOST_LOOKED_AT = 1_000
 """Faults that are put into words, and unknown fields that are counted one by one."""
 
 _HAS_TO_BE = "has to be "
@@ -104,28 +105,72 @@ def _refuse_nested(document: object) -> None:
 
 def parse(model: type[M], document: object, what: str = "the body") -> M:
     """A document as `model`. Raises InvalidPayload or IllegalScope naming every field that is wrong."""
-    read, dropped = _without_most_unknown(model, document)
+    read, dropped = document, 0
+    if isinstance(document, dict) and len(document) > MOST_LOOKED_AT:
+        read, dropped = without_most_unknown(model, document)
     try:
         return model.model_validate(read)
     except ValidationError as error:
-        faults = error.errors(include_url=False, include_input=False)
-        raise refusal(faults, what, fields_in(model), dropped) from error
+        refused = error
+    if refused.error_count() > MOST_LOOKED_AT and not dropped:
+        read, dropped = without_most_unknown(model, document)
+        try:
+            return model.model_validate(read)
+        except ValidationError as error:
+            refused = error
+    faults = refused.errors(include_url=False, include_input=False)
+    raise refusal(faults, what, fields_in(model), dropped) from refused
 
 
-def _without_most_unknown(model: type[BaseModel], document: object) -> tuple[object, int]:
-    """A document without most of the fields that its model does not have, where they are very many, and how many were
-    left out: each is a fault of its own, and takes more memory than it took in the body.
+def without_most_unknown(model: type[BaseModel], document: object) -> tuple[object, int]:
+    """A document without most of the fields that its models do not have, where they are very many, and how many were
+    left out: each is a fault of its own, and takes more time and memory than it took in the body.
+
+    So many stay that it is refused: of those that say something as of those that do not, which some models read over.
     """
-    if (
-        not isinstance(document, dict)
-        or len(document) <= _MOST_LOOKED_AT
-        or model.model_config.get("extra") != "forbid"
-    ):
-        return document, 0
-    known = {name for field, info in model.model_fields.items() for name in (field, info.alias, info.validation_alias)}
-    unknown = [name for name in document if name not in known]
-    dropped = set(unknown[_MOST_LOOKED_AT:])
-    return {name: value for name, value in document.items() if name not in dropped}, len(dropped)
+    kept = {False: 0, True: 0}
+    dropped = 0
+
+    def rest_of(part: object, model: type[BaseModel]) -> object:
+        nonlocal dropped
+        if isinstance(part, list):
+            return [rest_of(each, model) for each in part]
+        if not isinstance(part, dict):
+            return part
+        there, is_closed, rest = _models_in(model), model.model_config.get("extra") == "forbid", dict[str, Any]()
+        for name, value in part.items():
+            says_nothing = value in (None, [], {})
+            if name in there:
+                within = there[name]
+                rest[name] = value if within is None else rest_of(value, within)
+            elif is_closed and kept[says_nothing] >= MOST_LOOKED_AT:
+                dropped += 1
+            else:
+                kept[says_nothing] += 1
+                rest[name] = value
+        return rest
+
+    return rest_of(document, model), dropped
+
+
+@cache
+def _models_in(model: type[BaseModel]) -> dict[str, type[BaseModel] | None]:
+    """The fields of a model by every name that a document may have for them, and of what model alone each is."""
+    found: dict[str, type[BaseModel] | None] = {}
+    for field, info in model.model_fields.items():
+        within = None if _may_be_free(info.annotation) else _one_model(info.annotation)
+        others = info.validation_alias
+        names = others.choices if isinstance(others, AliasChoices) else [others]
+        found |= {name: within for name in (field, info.alias, *names) if isinstance(name, str)}
+    return found
+
+
+def _may_be_free(annotation: Any) -> bool:
+    """Whether what stands there may be an object with whatever names."""
+    origin = get_origin(annotation) or annotation
+    if origin is Any or origin is object or (isinstance(origin, type) and issubclass(origin, Mapping)):
+        return True
+    return any(_may_be_free(each) for each in get_args(annotation) if isinstance(each, type) or get_origin(each))
 
 
 FieldsAt = Callable[[Sequence[int | str]], Sequence[str]]
@@ -169,8 +214,8 @@ def refusal(
     for fault in faults:
         if isinstance(raised := (fault.get("ctx") or {}).get("error"), Exception):
             let_go(raised)  # it came through whoever has the faults, and would hold them, and what they are of
-    told = _told(faults[:_MOST_LOOKED_AT], fields)
-    of = len(told) + len(faults[_MOST_LOOKED_AT:]) + dropped
+    told = _told(faults[:MOST_LOOKED_AT], fields)
+    of = len(told) + len(faults[MOST_LOOKED_AT:]) + dropped
     errors = [
         {"field": place, "reason": " or ".join((reasons[0], *(each.removeprefix(_HAS_TO_BE) for each in reasons[1:])))}
         for place, reasons in told[:MOST_TOLD]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 from unittest.mock import Mock
 
@@ -11,9 +11,18 @@ import pytest
 
 from kledger.contract.errors import InvalidPayload, PayloadTooLarge
 from kledger.requests.knowledge import SaveRequest
+from producers.http import errors
 from producers.mcp.catalogue import CATALOGUE
 from producers.requests import reading
-from producers.requests.reading import LONGEST, MOST_TOLD, _without_most_unknown, parse, read_json
+from producers.requests.reading import (
+    LONGEST,
+    MOST_LOOKED_AT,
+    MOST_TOLD,
+    parse,
+    read_json,
+    refusal,
+    without_most_unknown,
+)
 from tests.doors.http_door import ALICE, http_door
 
 MANY = 20_000
@@ -28,6 +37,25 @@ FAULTS: dict[str, tuple[str, str, Any, int]] = {
     "unknown fields of an item of a batch": ("POST", "/api/knowledge/batch", {"items": [ITEM | UNKNOWN]}, MANY),
     "ids that are no texts": ("POST", "/api/knowledge", ITEM | {"resource_ids": [1] * 500}, 500),
     "unknown types of scopes": ("POST", "/api/knowledge", ITEM | {"scopes": [f"t{n}:x" for n in range(50)]}, 50),
+    "unknown fields of a message": (
+        "POST",
+        "/api/sessions/s/messages",
+        {"messages": [{"id": "m", "role": "user", "content": "c"} | UNKNOWN]},
+        MANY,
+    ),
+    "unknown fields of several messages": (
+        "POST",
+        "/api/sessions/s/messages",
+        {"messages": [{"id": f"m{n}", "role": "user", "content": "c"} | dict.fromkeys("abcd", 1) for n in range(500)]},
+        2_000,
+    ),
+    "unknown fields of a resource with an item": (
+        "POST",
+        "/api/knowledge",
+        ITEM | {"resources": [{"id": "r", "title": "t"} | UNKNOWN]},
+        MANY,
+    ),
+    "unknown fields that say nothing": ("POST", "/api/knowledge", ITEM | dict.fromkeys(UNKNOWN), MANY),
     "unknown fields of a recall": ("POST", "/api/memory/recall", {"message": "m"} | UNKNOWN, MANY),
 }
 
@@ -68,7 +96,7 @@ async def test_a_refusal_with_few_faults_says_of_no_more() -> None:
 @pytest.mark.parametrize("unknown", [1_001, 3_000])
 def test_of_very_many_unknown_fields_most_are_counted_alone_and_what_is_right_stays(unknown: int) -> None:
     wrong = {f"k{n}": 1 for n in range(unknown)}
-    read, dropped = _without_most_unknown(SaveRequest, wrong | ITEM)
+    read, dropped = without_most_unknown(SaveRequest, wrong | ITEM)
     assert isinstance(read, dict)
     assert dropped == unknown - 1_000
     assert ITEM.items() <= read.items()
@@ -76,6 +104,35 @@ def test_of_very_many_unknown_fields_most_are_counted_alone_and_what_is_right_st
         parse(SaveRequest, wrong | ITEM)
     assert refused.value.details["more"] == unknown - MOST_TOLD
     assert f"and {unknown - 5} more" in refused.value.message
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+async def test_no_more_faults_are_gathered_than_are_looked_at(fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each took ten microseconds in which the node did nothing else: a body of two megabytes two seconds."""
+    gathered: list[int] = []
+
+    def counted(faults: Sequence[Any], *more: Any) -> Any:
+        gathered.append(len(faults))
+        return refusal(faults, *more)
+
+    monkeypatch.setattr(reading, "refusal", counted)
+    monkeypatch.setattr(errors, "refusal", counted)
+    method, path, body, _many = FAULTS[fault]
+    async with http_door() as door:
+        await door.request(method, path, json=body, headers=ALICE)
+    assert all(number <= max(2 * MOST_LOOKED_AT, 500) for number in gathered), gathered
+
+
+async def test_fields_that_say_nothing_are_read_over_in_a_message_however_many() -> None:
+    """As clients of a model's API state them; with too many of others beside them it is refused all the same."""
+    nothing = dict.fromkeys((f"n{n}" for n in range(5_000)), None)
+    message = {"id": "m", "role": "user", "content": "c"}
+    async with http_door() as door:
+        kept = await door.post("/api/sessions/s/messages", json={"messages": [message | nothing]}, headers=ALICE)
+        assert kept.status_code == 200, kept.text
+        wrong = [message | {"id": "m2"} | nothing | {"last": 1}]
+        refused = await door.post("/api/sessions/s/messages", json={"messages": wrong}, headers=ALICE)
+        assert [each["field"] for each in refused.json()["error"]["details"]["errors"]] == ["messages.0.last"]
 
 
 @pytest.mark.parametrize(
