@@ -193,6 +193,12 @@ class JetStreamVault:
         names = (one.removeprefix(_PREFIX) for one in await kept_subjects(self._connection))
         return sorted({decode_token(token_of(one)) for one in left_beside(names)})
 
+    async def gone(self) -> list[str]:
+        """The names whose keys were destroyed. Raises BrokerUnavailable, BrokerMisconfigured."""
+        return sorted(
+            {decode_token(token_of(one)) for one in await kept_subjects(self._connection, f"{_PREFIX}gone.>")}
+        )
+
     async def count(self) -> Count:
         """How many records there are: by persons, never fewer than before.
 

@@ -1,7 +1,7 @@
 """Eraser: forgets a person by destroying their key and rebuilding everything that was derived from their text.
 
 Each step is idempotent, and the order to forget survives a crash: at its start a node completes its own pending orders,
-and those that other nodes recorded in the log.
+and those that other nodes recorded in the log. What a node began that never comes back, another one ends.
 """
 
 from __future__ import annotations
@@ -17,7 +17,14 @@ from pathlib import Path
 
 import structlog
 
-from kledger.contract.errors import IllegalState, LedgerError, ServiceFailed, UnknownReference
+from kledger.contract.errors import (
+    BrokerUnavailable,
+    IllegalState,
+    LedgerError,
+    ServiceFailed,
+    UnknownReference,
+    ViewBehind,
+)
 from ledger.event import JsonObject, NewEvent
 from ledger.events.subject import SubjectForgotten
 from ledger.named_ids import named_id
@@ -50,6 +57,7 @@ _READ_EVENTS = 10_000
 _COMPARISONS = 3
 _DONE_WITHIN_SECONDS = 300.0
 _POLL_SECONDS = 0.1
+_LOOKS_EVERY_SECONDS = 600.0
 
 
 @dataclass(slots=True)
@@ -70,6 +78,8 @@ class Eraser:
     """Why a pending order is not done yet; None where none is pending."""
     looked: bool = False
     """Whether the vault was looked through for keys that have to be gone."""
+    looks_for_untold: bool = True
+    """Whether it is time to look for orders that another node began and never told."""
     destroyed: int = 0
     """How many key destructions were announced."""
     begun_before: set[str] = field(init=False)
@@ -145,7 +155,12 @@ class Eraser:
                 await asyncio.sleep(_RETRY_SECONDS)
                 continue
             self.trouble = None
-            await announced.wait()
+            try:
+                async with asyncio.timeout(_LOOKS_EVERY_SECONDS):
+                    await announced.wait()
+            except TimeoutError:
+                self.looks_for_untold = True
+                continue
             announced.clear()
             waiting = partial(self._later_than, self.rebuilds.view.position)
             with contextlib.suppress(TimeoutError):  # announced while the batch is folded: wait until it is
@@ -203,6 +218,14 @@ class Eraser:
             if not self.looked:
                 await self._erase_left_keys()
                 self.looked = True
+            if self.looks_for_untold:
+                untold = list[Order]()
+                with contextlib.suppress(BrokerUnavailable, ViewBehind):  # looked for again later
+                    untold = await self._untold()
+                for order in untold:
+                    log.warning("a forgetting whose node is lost goes on here", receipt=order.receipt)
+                    await self._carry_out(order)
+                self.looks_for_untold = False
             if self.receipts.unreadable:
                 files = ", ".join(self.receipts.unreadable)
                 raise ServiceFailed(f"{files} cannot be read: forget the person again, and remove the file")
@@ -222,6 +245,22 @@ class Eraser:
             await self.vault.destroy(name, by=stone.by, at=stone.at, receipt=stone.receipt)
             position = self.rebuilds.view.position
             self.receipts.finish(order, _receipt(order, position, position) | {"first_receipt": stone.receipt})
+
+    async def _untold(self) -> list[Order]:
+        """The orders that a node began and never told: it destroyed a key, and was lost before the log had the order.
+
+        One that is still at it tells the same, as a receipt has one event. Raises BrokerUnavailable, ViewBehind.
+        """
+        view, untold = self.rebuilds.view, list[Order]()
+        await view.wait_for((await self.rebuilds.ledger.head()).position, _FOLDED_WITHIN_SECONDS)
+        told = {subject for subject, _, _ in await view.ask(persons.forgotten)}
+        for name in filter(is_person, await self.vault.gone()):
+            if name in told or not await view.ask(persons.left_in_clear, name):
+                continue
+            stone = (await self.vault.look([name])).get(name)
+            if isinstance(stone, Tombstone) and self.receipts.found(stone.receipt) is None:
+                untold.append(Order(stone.receipt, name, stone.by, stone.at))
+        return untold
 
     async def _carry_out(self, order: Order, progress: Progress = silent) -> JsonObject:
         view = self.rebuilds.view

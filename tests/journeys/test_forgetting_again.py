@@ -9,6 +9,7 @@ from pathlib import Path
 import orjson
 import pytest
 
+from kledger import LedgerClient
 from kledger.contract.errors import SubjectForgotten
 from ledger.event import NewEvent, Seal
 from ledger.events.knowledge import KnowledgeSaved
@@ -92,6 +93,48 @@ def test_what_was_sealed_before_there_was_a_mac_is_erased_and_a_second_order_end
         assert result_of(op, "forget", subject=ADA) == receipt
         verified = result_of(op, "verify")
         assert verified["equal"], verified
+
+
+LOOKS_AGAIN_SOON = sooner({"producers.node.eraser:_LOOKS_EVERY_SECONDS": 0.2})
+
+
+async def destroyed_alone(node: RunningNode, order: Order) -> None:
+    """What another node does first of all that it does to forget somebody, and then it is lost with its disk."""
+    master = kept_master_key(node.data, {})
+    assert master is not None
+    vault = await JetStreamVault.open(node.access, master)
+    await vault.destroy(order.subject, by=order.by, at=order.at, receipt=order.receipt)
+    await vault.close()
+
+
+@pytest.mark.parametrize("runs", [True, False], ids=["that runs", "that starts later"])
+def test_a_forgetting_whose_node_is_lost_is_ended_by_another_one(runs: bool, tmp_path: Path) -> None:
+    data, order = tmp_path / "data", Order("forget-20260305-0f3a9c21d7e4", ADA, "user:somebody", "2026-03-05T12:00:00Z")
+    with running(data, "--quack", "off", env=LOOKS_AGAIN_SOON if runs else None) as node, node.client() as op:
+        op.acting_as(user="ada").save("where the key lies", "under the stone", ["tool"], id="hers", scopes=["public"])
+        op.acting_as(user="bob").save("what bob knows", "bob's own", ["tool"], id="his", scopes=["public"])
+        caught_up(op)
+        asyncio.run(destroyed_alone(node, order))
+        if runs:
+            ended(op, order)
+    if not runs:
+        with running(data, "--quack", "off") as node, node.client() as op:
+            ended(op, order)
+
+
+def ended(op: LedgerClient, order: Order) -> None:
+    """Nothing of hers is left, and the order is told under its own receipt, once."""
+    told = "SELECT data->>'receipt' FROM events WHERE type = 'subject.forgotten'"
+    until(lambda: op.sql(told)["rows"] == [[order.receipt]], "the order is carried out and told")
+    until(lambda: op.status()["healthy"], "the node is well")
+    receipt = result_of(op, "forget", subject=ADA)["receipt"]
+    assert (receipt["id"], receipt["asked_by"]) == (order.receipt, order.by)
+    assert op.sql("SELECT id, content FROM knowledge ORDER BY id")["rows"] == [
+        ["hers", "[erased]"],
+        ["his", "bob's own"],
+    ]
+    assert op.sql(told)["rows"] == [[order.receipt]]
+    assert result_of(op, "verify")["equal"]
 
 
 @pytest.mark.parametrize("holds", [b"", b"\0\0", b'{"receipt": {'])
