@@ -32,7 +32,15 @@ from kledger.client.transport.exchange import (
     Transport,
 )
 from kledger.client.transport.json_body import encoded
-from kledger.client.transport.unreachable import is_refused, no_address, to_start, wrong_address, wrong_path
+from kledger.client.transport.unreachable import (
+    is_refused,
+    may_be_done,
+    no_address,
+    silent,
+    to_start,
+    wrong_address,
+    wrong_path,
+)
 from kledger.contract.addresses import is_http_address
 from kledger.contract.errors import (
     BrokerUnavailable,
@@ -50,6 +58,7 @@ RETRY_FOR_VARIABLE = "KLEDGER_RETRY_FOR"
 CONNECT_TIMEOUT = 5.0  # seconds; an address that is nobody's may answer nothing at all
 FIRST_PAUSE = 0.1  # seconds; doubled each time
 LONGEST_PAUSE = 2.0
+IDEMPOTENCY_KEY = "Idempotency-Key"  # which each change has, and no question
 UNKNOWN_ROUTE = "unknown_route"  # what a node answers where it has nothing
 LONGEST_WAIT = 30.0  # what a node may ask for before the next try
 TOKEN_VARIABLE = "KLEDGER_TOKEN"
@@ -59,10 +68,12 @@ _CHANGING = threading.Lock()  # of every connection, so that one can be copied a
 
 
 class _Failed(NamedTuple):
-    """A try that failed; `again` where sending the same again is safe, and may be answered."""
+    """A try that failed; `again` where sending the same again is safe, and may be answered; `taken` where the node may
+    have done what it was asked."""
 
     error: LedgerError
     again: bool
+    taken: bool = False
 
 
 @dataclass
@@ -150,15 +161,18 @@ class Connection:
         content = encoded(body)
         sent = {**headers, "Content-Type": "application/json"} if content is not None else dict(headers)
         request = Request(method, path, params, sent, content, _waits_in(params, body))
-        began = time.monotonic()
+        changes = not repeatable or IDEMPOTENCY_KEY in headers
+        began, taken = time.monotonic(), False
         for attempt in count():
             outcome = await self._try(request, repeatable, also)
             if isinstance(outcome, Reply):
                 return outcome
+            taken = taken or outcome.taken
             pause = max(_pause(attempt), _asked_to_wait(outcome.error))
             too_late = time.monotonic() + pause > began + self._patience()
             if not outcome.again or attempt == self.retries or too_late:
-                raise outcome.error
+                unanswered = changes and taken and isinstance(outcome.error, NodeUnreachable)
+                raise may_be_done(outcome.error) if unanswered else outcome.error
             if self.waits is not None:
                 told, self.waits = self.waits, None
                 told(f"{outcome.error.message.partition(';')[0]}; trying for {self._patience():g} seconds")
@@ -173,14 +187,14 @@ class Connection:
             reason = f"no connection within {self._connect_timeout():g} s"
             return _Failed(self._unreachable(reason, error), again=True)  # it was surely not handled
         except ReplyTimedOut as error:
-            silence = f"no answer within {self.timeout + request.waits:g} s"
-            return _Failed(self._unreachable(silence, error), again=False)
+            return _Failed(self._silent(self.timeout + request.waits, error), again=False, taken=True)
         except ConnectionBroken as error:
             wrong = None if self.answered else wrong_address(error, self.address)
             # Without a connection it was surely not handled. Who states a time waits for a name as well, as for
             # that of a container that is about to start.
             again = (repeatable or isinstance(error, NotConnected)) and (wrong is None or self.retry_for is not None)
-            return _Failed(self._unreachable(str(error), error, wrong), again)
+            taken = wrong is None and not isinstance(error, NotConnected)
+            return _Failed(self._unreachable(str(error), error, wrong), again, taken)
         except NoSuchAddress as error:
             raise InvalidPayload(no_address(request.path, request.params, error)) from error
         except NoReply as error:
@@ -213,6 +227,11 @@ class Connection:
             reason = "connection refused"
         todo = wrong or f"({reason}); {to_start(self.address)}"
         error = NodeUnreachable(f"no node answers at {self.address} {todo}", url=self.address)
+        error.__cause__ = cause
+        return error
+
+    def _silent(self, seconds: float, cause: Exception) -> LedgerError:
+        error = NodeUnreachable(silent(self.address, seconds), url=self.address)
         error.__cause__ = cause
         return error
 

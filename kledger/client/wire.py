@@ -8,7 +8,7 @@ from typing import Any
 from urllib.parse import quote
 from uuid import uuid4
 
-from kledger.client.connection import Connection
+from kledger.client.connection import IDEMPOTENCY_KEY, Connection
 from kledger.client.refusals import document_of_body
 from kledger.client.transport.exchange import POSITION, Reply
 from kledger.contract.errors import InvalidPayload
@@ -108,7 +108,7 @@ class Wire:
             method,
             path,
             params=without_none(**params or {}),
-            headers={**self._headers(), "Idempotency-Key": _key(idempotency_key)},
+            headers={**self._headers(), IDEMPOTENCY_KEY: _key(idempotency_key)},
             body=body,
             repeatable=True,
         )

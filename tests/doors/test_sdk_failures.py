@@ -426,6 +426,51 @@ async def test_a_node_that_does_not_answer_in_time_is_told(nobody: str) -> None:
                 await ledger.search("q")
 
 
+MAY_BE_DONE = "may be done all the same: look before you ask for it again"
+CHANGING: dict[str, Callable[[LedgerClient], object]] = {
+    "a save": lambda ledger: ledger.save("t", "c", ["tool"]),
+    "a memory": lambda ledger: ledger.remember("c"),
+    "a job": lambda ledger: ledger.start_job("verify"),
+}
+ASKING: dict[str, Callable[[LedgerClient], object]] = {
+    "a search": lambda ledger: ledger.search("q"),
+    "a recall": lambda ledger: ledger.recall("q"),
+}
+
+
+@pytest.mark.parametrize("what", [*CHANGING, *ASKING])
+def test_of_a_change_without_an_answer_in_time_it_is_said_that_it_may_be_done(what: str) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        url = f"http://127.0.0.1:{silent.getsockname()[1]}"
+        with LedgerClient(url, timeout=0.05) as ledger, pytest.raises(NodeUnreachable) as caught:
+            (CHANGING | ASKING)[what](ledger)
+    assert "no answer within 0.05 s" in caught.value.message
+    assert "start one" not in caught.value.message, "something listens there"
+    assert (MAY_BE_DONE in caught.value.message) == (what in CHANGING)
+    assert caught.value.details.get("may_be_done", False) == (what in CHANGING)
+
+
+def test_of_a_change_whose_node_went_while_it_was_asked_it_is_said_that_it_may_be_done() -> None:
+    listening = socket.create_server(("127.0.0.1", 0))
+
+    def takes_one_and_goes() -> None:
+        taken, _ = listening.accept()
+        with listening, taken:
+            taken.recv(65_536)
+
+    there = threading.Thread(target=takes_one_and_goes)
+    there.start()
+    url = f"http://127.0.0.1:{listening.getsockname()[1]}"
+    with LedgerClient(url, retry_for=1.0) as ledger:
+        with pytest.raises(NodeUnreachable, match=MAY_BE_DONE) as caught:
+            ledger.save("t", "c", ["tool"])
+        there.join()
+        assert "connection refused" in caught.value.message
+        with pytest.raises(NodeUnreachable, match="start one with") as never_sent:
+            ledger.save("t", "c", ["tool"])
+    assert MAY_BE_DONE not in never_sent.value.message
+
+
 class Holding(ScriptedNode):
     """Answers nothing before somebody has given up."""
 

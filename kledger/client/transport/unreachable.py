@@ -12,6 +12,7 @@ from kledger import DEFAULT_URL
 from kledger.client.slips.own_names import QUERY
 from kledger.client.transport.exchange import NotHttp
 from kledger.contract.addresses import LOOPBACK
+from kledger.contract.errors import LedgerError
 
 LONG = 60_000  # characters of an address, beyond which it is its length that is refused
 
@@ -60,6 +61,22 @@ def to_start(address: str) -> str:
         return "start one with: kledger up"
     host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
     return f"check the address, or start one with: kledger up --http {host}:{parts.port}"
+
+
+def silent(address: str, seconds: float) -> str:
+    """That what listens at an address took a request and said nothing, and what that may be."""
+    return (
+        f"no node answers at {address} (no answer within {seconds:g} s): it took the request, so a node there is "
+        "busy or stands still, or it is another program"
+    )
+
+
+def may_be_done(error: LedgerError) -> LedgerError:
+    """The error of a change that a node took and never answered: made again it may count twice."""
+    told = "what was asked for may be done all the same: look before you ask for it again"
+    changed = type(error)(f"{error.message}; {told}", **{**error.details, "may_be_done": True})
+    changed.__cause__ = error.__cause__
+    return changed
 
 
 def no_address(path: str, params: Mapping[str, Any], error: Exception) -> str:
