@@ -18,6 +18,7 @@ from starlette.requests import Request
 
 from kledger.contract.errors import InvalidPayload
 from producers.http.meant import other_method
+from producers.requests.elsewhere import here
 
 _CHANGING = ("POST", "PUT", "PATCH", "DELETE")
 _SHOWN = 10
@@ -57,7 +58,7 @@ def refuse_others(request: Request, known: Collection[str]) -> None:
         if len(stated := request.query_params.multi_items()) > len(request.query_params):
             _refuse_twice([name for name, _ in stated])
         return
-    named = ", ".join(repr(name[:100]) for name in unknown[:_SHOWN])
+    named = ", ".join(_named(name, known) for name in unknown[:_SHOWN])
     asked = f"{request.method} {request.scope['path'][:200]}"
     have = f"it has {', '.join(sorted(known))}" if known else "it has none"
     other = other_method(request)  # the route then takes the path for an id
@@ -66,6 +67,11 @@ def refuse_others(request: Request, known: Collection[str]) -> None:
         f"{asked} has no parameter {named}: {have}; {mend}",
         errors=[{"field": name[:100], "reason": "is not a parameter here"} for name in unknown[:_SHOWN]],
     )
+
+
+def _named(name: str, known: Collection[str]) -> str:
+    called = here(name, known)
+    return f"{name[:100]!r} (here it is {called})" if called else repr(name[:100])
 
 
 def _refuse_twice(stated: list[str]) -> None:

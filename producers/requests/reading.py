@@ -20,6 +20,7 @@ from kledger.contract.json_text import Unfit, loads
 from ledger.event import JsonObject
 from ledger.runtime.gc_tuning import let_go
 from ledger.wire.envelope import NUL, refuse_nul
+from producers.requests.elsewhere import here
 from producers.requests.encoding import BYTE_ORDER_MARK, not_json
 
 MOST_NESTED = 200
@@ -281,5 +282,6 @@ def _is_about_scopes(fault: Any) -> bool:
 
 def _reason(fault: Any, fields: FieldsAt) -> str:
     if fault["type"] == "extra_forbidden" and (there := fields(fault["loc"][:-1])):
-        return f"{_THERE_ARE}{', '.join(there)}"
+        called = here(str(fault["loc"][-1]), there)
+        return f"{_NO_FIELD}: here it is {called}" if called else f"{_THERE_ARE}{', '.join(there)}"
     return in_plain_words(fault)

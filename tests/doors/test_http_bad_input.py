@@ -367,12 +367,30 @@ async def test_a_line_with_many_unknown_fields_is_told_once_which_there_are(door
 
 
 @pytest.mark.parametrize(
+    ("asked", "told"),
+    [
+        ("/api/knowledge/search?query=x", "has no parameter 'query' (here it is q): it has as_of, "),
+        ("/api/knowledge/search?q=x&limit=3", "has no parameter 'limit' (here it is top_k): it has as_of, "),
+        ("/api/knowledge?top_k=3&stat=x", "has no parameter 'top_k' (here it is limit), 'stat': it has as_of, "),
+        ("/api/knowledge?user_id=bob", "has no parameter 'user_id' (here it is owner, written user:ID): it has "),
+        ("/api/lineage?id=k-1", "has no parameter 'id' (here it is ref): it has "),
+    ],
+)
+async def test_a_parameter_that_is_called_otherwise_here_is_told_how(door: Door, asked: str, told: str) -> None:
+    assert told in refusal(await door.get(asked, headers=BOB), 422, "invalid_payload")
+
+
+@pytest.mark.parametrize(
     ("method", "path", "sent", "told"),
     [
         ("POST", K, {"task": "t", "contents": "c", "types": ["tool"]}, "contents is not a field here: there are "),
         ("PUT", f"{K}/{PUBLIC}", {"verdict": "helpful"}, "add_helpful_case, "),
         ("POST", "/api/memory", {**FACT, "kinds": "x"}, "kinds is not a field here: there are "),
-        ("POST", "/api/memory/recall", {"query": "q"}, "there are message, "),
+        ("POST", "/api/memory/recall", {"wuery": "q"}, "there are message, "),
+        ("POST", "/api/memory/recall", {"query": "q"}, "query is not a field here: here it is message"),
+        ("POST", K, {**GOOD, "metadata": {}}, "metadata is not a field here: here it is tags"),
+        ("POST", K, {**GOOD, "user_id": "bob"}, "user_id is not a field here: here it is owner, written user:ID"),
+        ("POST", "/api/knowledge/batch", {"items": [{**GOOD, "agent_id": "a"}]}, "here it is owner, written agent:ID"),
         ("POST", K, {**GOOD, "source": {"trce_id": "t"}}, "source.trce_id is not a field here: there are name, "),
         ("PUT", f"{K}/{PUBLIC}", {"add_helpful_case": {"tsk": "t"}}, "add_helpful_case.tsk is not a field here: there"),
         (

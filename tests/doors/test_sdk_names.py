@@ -174,7 +174,7 @@ def test_the_page_for_who_comes_from_another_store_names_some() -> None:
 @pytest.mark.parametrize("name", names_of_others())
 def test_every_name_of_another_library_on_its_page_is_answered(name: str) -> None:
     with LedgerClient("http://127.0.0.1:1") as ledger:
-        if name in other_names._ARGUMENTS | other_names._ELSEWHERE:
+        if name in other_names._ARGUMENTS | other_names.ELSEWHERE:
             takes: Any = ledger.remember if name == "metadata" else ledger.search
             with pytest.raises(TypeError, match=f"'{name}'; here it is "):
                 takes("x", **{name: "x"})

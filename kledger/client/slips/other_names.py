@@ -136,7 +136,7 @@ _ADDRESSES = dict.fromkeys(("address", "base_url", "endpoint", "host", "port", "
 _BOUNDS = dict.fromkeys(("min_relevance", "score_threshold", "similarity_threshold", "threshold"), ("min_match",))
 _WINDOWS = dict.fromkeys(("budget", "budget_tokens", "max_tokens", "token_limit"), ("max_tokens", "budget_tokens"))
 _TOKENS = dict.fromkeys(("api_key", "auth", "bearer", "key", "password"), ("token",))
-_ELSEWHERE = {
+ELSEWHERE = {
     **_SIZES,
     **_ADDRESSES,
     **_BOUNDS,
@@ -225,7 +225,7 @@ def told_otherwise(
 
 
 def _argument_here(name: str, taken: Sequence[str]) -> str:
-    if meant := next((each for each in _ELSEWHERE.get(name, ()) if each in taken), None):
+    if meant := next((each for each in ELSEWHERE.get(name, ()) if each in taken), None):
         return f"; here it is {meant}=…"
     if name in _ARGUMENTS:
         return f"; here it is {_ARGUMENTS[name]}"
