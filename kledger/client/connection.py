@@ -164,7 +164,10 @@ class Connection:
         changes = not repeatable or IDEMPOTENCY_KEY in headers
         began, taken = time.monotonic(), False
         for attempt in count():
-            outcome = await self._try(request, repeatable, also)
+            came = time.monotonic()
+            async with self.carrier.turn():
+                began += time.monotonic() - came  # the time until its turn is not the node's
+                outcome = await self._try(request, repeatable, also)
             if isinstance(outcome, Reply):
                 return outcome
             taken = taken or outcome.taken

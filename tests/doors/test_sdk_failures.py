@@ -9,8 +9,8 @@ import re
 import socket
 import ssl
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
@@ -20,6 +20,8 @@ import pytest
 from kledger import DEFAULT_URL, AsyncLedgerClient, LedgerClient
 from kledger.client import connection
 from kledger.client.refusals import BY_CODE
+from kledger.client.transport.exchange import ConnectionBroken, R, Request
+from kledger.client.transport.exchange import Reply as Answer
 from kledger.client.transport.over_httpx import HttpxTransport
 from kledger.client.wire import Wire
 from kledger.contract.errors import (
@@ -591,3 +593,44 @@ def test_a_client_that_has_not_asked_yet_goes_to_another_process(kind: type[Ledg
     for other in (copy.deepcopy(client), pickle.loads(pickle.dumps(client))):
         assert other.wire == client.wire
         assert other.wire.connection is not client.wire.connection
+
+
+class Queued:
+    """A transport whose requests wait for their turn, and whose node breaks off twice before it answers."""
+
+    def __init__(self, turn: float) -> None:
+        self.now, self._turn, self._fails = 100.0, turn, 2
+
+    def monotonic(self) -> float:
+        return self.now
+
+    @asynccontextmanager
+    async def turn(self) -> AsyncIterator[None]:
+        self.now += self._turn
+        yield
+
+    async def exchange(self, request: Request) -> Answer:
+        if self._fails:
+            self._fails -= 1
+            raise ConnectionBroken("gone")
+        return Answer(200, b'{"id": "k-1"}', request.path, "")
+
+    async def pause(self, seconds: float) -> None:
+        self.now += seconds
+
+    async def beside(self, work: Callable[[], R]) -> R:
+        return work()
+
+    async def close(self) -> None:
+        pass
+
+
+@pytest.mark.parametrize("turn", [0.0, 3 * connection.RETRY_FOR])
+async def test_a_call_that_waited_for_its_turn_is_sent_again_for_as_long_as_any(
+    turn: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    queue = Queued(turn)
+    monkeypatch.setattr(connection, "time", queue)
+    wire = connection.Connection(transport=queue, answered=True)
+    answer = await wire.send("GET", "/api/knowledge/k-1", params={}, headers={}, repeatable=True)
+    assert answer.status == 200

@@ -11,6 +11,7 @@ from collections.abc import AsyncIterator, Callable, Iterator
 import httpx
 import pytest
 
+from kledger.client.connection import Connection
 from kledger.client.transport import over_sockets
 from kledger.client.transport.exchange import (
     ConnectionBroken,
@@ -74,6 +75,10 @@ async def test_what_is_sent_arrives_as_it_was_said(node: ScriptedNode, to: Opene
     assert asked.body == {"a": "梅"}
 
 
+async def asked_through(ledger: Connection) -> Reply:
+    return await ledger.send("GET", ITEM.path, params={}, headers={}, repeatable=True)
+
+
 async def test_of_thousands_of_calls_at_once_no_more_are_under_way_than_have_a_connection_each() -> None:
     """The pool of httpx looks at all that wait for each that comes or goes: 3,000 calls held the loop for minutes."""
     under_way, most, full, go_on = 0, 0, asyncio.Event(), asyncio.Event()
@@ -89,9 +94,9 @@ async def test_of_thousands_of_calls_at_once_no_more_are_under_way_than_have_a_c
         return httpx.Response(200, content=b"{}")
 
     async with httpx.AsyncClient(transport=httpx.MockTransport(answered), base_url="http://node") as http:
-        transport = HttpxTransport.over(http)
-        calls = [asyncio.create_task(transport.exchange(ITEM)) for _ in range(2 * AT_ONCE + 1)]
-        given_up = asyncio.create_task(transport.exchange(ITEM))
+        ledger = Connection("http://node", transport=HttpxTransport.over(http))
+        calls = [asyncio.create_task(asked_through(ledger)) for _ in range(2 * AT_ONCE + 1)]
+        given_up = asyncio.create_task(asked_through(ledger))
         await full.wait()
         given_up.cancel()  # as asyncio.timeout does to one that waits for its turn
         await asyncio.wait([given_up])

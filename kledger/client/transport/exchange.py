@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import AbstractAsyncContextManager
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 R = TypeVar("R")
@@ -61,6 +62,9 @@ class NotHttp(ConnectionBroken):
 
 class Transport(Protocol):
     """Carries requests to one node."""
+
+    def turn(self) -> AbstractAsyncContextManager[object]:
+        """Waits until a request may begin, and is held until it has ended: of many at once some have to wait."""
 
     async def exchange(self, request: Request) -> Reply:
         """Send one request and return its answer. Raises NoReply."""

@@ -91,19 +91,22 @@ class HttpxTransport:
             verify=parts.scheme == "https",
         )
 
+    def turn(self) -> contextlib.AbstractAsyncContextManager[object]:
+        """Waits until fewer than AT_ONCE requests of the event loop are under way."""
+        return self._way().turns
+
     async def exchange(self, request: Request) -> Reply:
         """Send one request and return its answer. Raises NoReply."""
         try:
-            http, turns = self._way()
-            async with turns:
-                answer = await http.request(
-                    request.method,
-                    request.path,
-                    params=dict(request.params),
-                    headers=request.headers,
-                    content=request.content,
-                    timeout=_lengthened(http.timeout, request.waits),
-                )
+            http = self._way().http
+            answer = await http.request(
+                request.method,
+                request.path,
+                params=dict(request.params),
+                headers=request.headers,
+                content=request.content,
+                timeout=_lengthened(http.timeout, request.waits),
+            )
         except httpx.ConnectTimeout as error:
             raise ConnectionTimedOut(str(error)) from error
         except httpx.TimeoutException as error:

@@ -67,6 +67,10 @@ class SocketTransport:
         self._closed = 0  # times
         self._lock = threading.Lock()
 
+    def turn(self) -> contextlib.AbstractAsyncContextManager[object]:
+        """Waits for nothing: each thread asks when it likes."""
+        return contextlib.nullcontext()
+
     async def exchange(self, request: Request) -> Reply:
         """Send one request and return its answer. Raises NoReply."""
         target = self._target(request)
