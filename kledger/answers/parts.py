@@ -70,7 +70,7 @@ class Answered(TypedDict):
 class Unmatched(TypedDict):
     """A word of a filter that no item of the caller's has, and in `message` what is near to it or which there are."""
 
-    field: Literal["types", "scopes", "owner", "tags", "created_by"]
+    field: Literal["types", "scopes", "owner", "tags", "created_by", "kind"]
     value: str
     message: str
 

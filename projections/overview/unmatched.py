@@ -10,8 +10,9 @@ import duckdb
 
 from kledger.contract.scopes import Caller
 from ledger.event import JsonObject
+from projections.fold_kit.page import Selection
 from projections.overview.facets import facets
-from projections.views.knowledge.listing import Wanted, has_any
+from projections.views.knowledge.listing import Wanted, has_any, selected
 
 MOST = 10
 """Words that are looked at: each is a question of its own."""
@@ -25,6 +26,7 @@ _OF = {
     "owner": ("owners", "belongs to"),
     "tags": ("tags", "has the tag"),
     "created_by": ("owners", "was stated first by"),
+    "kind": ("kinds", "has the kind"),
 }
 """By filter: the facet with the words that there are, and what is said of an item."""
 
@@ -36,19 +38,25 @@ def unmatched(
     wanted: Wanted,
     as_of: int | None = None,
     moment: datetime | None = None,
+    kinds: Sequence[str] = (),
 ) -> list[JsonObject]:
-    """The words of these filters that no item of the caller's has, whatever its status, and what is near to each.
+    """The words of these filters that no item of the caller's has, whatever its status, and what is near to each;
+    `kinds` are those of memories.
 
     Nothing where the caller sees no item at all: it is not the words then.
     """
     without = [
         (field, word) for field, word, of in _one_by_one(wanted) if not has_any(cursor, org, caller, of, as_of, moment)
     ]
+    seen = selected(cursor, org, caller, Wanted(status="all"), as_of, moment)
+    without += [("kind", word) for word in kinds[:MOST] if not _has_kind(cursor, seen, word)]
     if not without:
         return []
     there = facets(cursor, org, caller, Wanted(status="all"), as_of, moment, MOST_ITEMS)
     if not there["total"]:
         return []
+    if kinds:
+        there["kinds"] = _kinds(cursor, seen)
     return [_told(field, word, [each["value"] for each in there[_OF[field][0]]]) for field, word in without]
 
 
@@ -59,6 +67,18 @@ def _one_by_one(wanted: Wanted) -> Iterator[tuple[str, str, Wanted]]:
     words += [("tags", word, Wanted(tags=[word], status="all")) for word in wanted.tags]
     words += [("created_by", word, Wanted(created_by=word, status="all")) for word in filter(None, [wanted.created_by])]
     yield from words[:MOST]
+
+
+def _has_kind(cursor: duckdb.DuckDBPyConnection, seen: Selection, kind: str) -> bool:
+    of = f"SELECT 1 FROM (SELECT k.kind {seen.matching()}) WHERE kind = ? LIMIT 1"
+    return bool(cursor.execute(of, [*seen.values, kind]).fetchall())
+
+
+def _kinds(cursor: duckdb.DuckDBPyConnection, seen: Selection) -> list[JsonObject]:
+    """The kinds of the first items, that of the most items first."""
+    counted = f"""SELECT kind FROM (SELECT k.kind {seen.matching()} LIMIT {MOST_ITEMS})
+        WHERE kind IS NOT NULL GROUP BY kind ORDER BY count(*) DESC, kind"""
+    return [{"value": kind} for (kind,) in cursor.execute(counted, list(seen.values)).fetchall()]
 
 
 def _told(field: str, word: str, there: Sequence[str]) -> JsonObject:

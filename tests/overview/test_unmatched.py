@@ -111,6 +111,45 @@ async def test_changes_and_memories_name_a_word_that_nothing_has_as_lists_do(
     assert "unmatched" not in await asked(door, path, ALICE, owner="user:alice")
 
 
+@pytest.mark.parametrize(
+    ("kind", "message"),
+    [
+        ("prefrence", "no item that you see has the kind 'prefrence': is 'preference' meant?"),
+        ("recipe", "no item that you see has the kind 'recipe': there are 'preference', 'decision'"),
+    ],
+)
+async def test_a_list_of_memories_names_a_kind_that_nothing_has(door: Door, kind: str, message: str) -> None:
+    told = [{"field": "kind", "value": kind, "message": message}]
+    (none_yet,) = (await asked(door, MEMORIES, ALICE, kind=kind))["unmatched"]
+    assert none_yet["message"] == f"no item that you see has the kind {kind!r}"
+    for number, (kept, scope) in enumerate(
+        (("preference", "user:alice"), ("preference", "public"), ("decision", "public"))
+    ):
+        said = {
+            "id": f"m-{number}",
+            "layer": "semantic",
+            "content": f"what is {number}",
+            "kind": kept,
+            "scopes": [scope],
+        }
+        assert (await door.post(MEMORIES, json=said, headers=ALICE)).status_code == 201
+    assert (await asked(door, MEMORIES, ALICE, kind=kind))["unmatched"] == told
+    assert (await asked(door, MEMORIES, BOB, kind=f"{kind},decision,recipes"))["total"] == 1
+    assert "unmatched" not in await asked(
+        door, MEMORIES, ALICE, kind="preference", owner="user:alice", layer="episodic"
+    )
+    both = await asked(door, MEMORIES, ALICE, kind=kind, owner="user:alcie")
+    assert [each["field"] for each in both["unmatched"]] == ["owner", "kind"]
+
+
+async def test_a_kind_that_its_reader_does_not_see_is_not_told_of(door: Door) -> None:
+    for kept, scope in (("preference", "user:alice"), ("decision", "public")):
+        said = {"layer": "semantic", "content": f"what is {kept}", "kind": kept, "scopes": [scope]}
+        assert (await door.post(MEMORIES, json=said, headers=ALICE)).status_code == 201
+    (told,) = (await asked(door, MEMORIES, BOB, kind="prefrence"))["unmatched"]
+    assert told["message"] == "no item that you see has the kind 'prefrence': there are 'decision'"
+
+
 async def test_who_follows_a_view_that_has_not_moved_is_told_of_no_words(door: Door) -> None:
     assert "unmatched" not in await asked(door, CHANGES, ALICE, types="stratgy", after=await door.head())
 

@@ -77,4 +77,4 @@ async def timeline(
     if page["total"]:
         return page
     words = ListWanted(owner=wanted.owner, tags=wanted.tags)
-    return await with_unmatched(desk, caller, words, page, then, moment or utc_now())
+    return await with_unmatched(desk, caller, words, page, then, moment or utc_now(), wanted.kinds)
