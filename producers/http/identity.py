@@ -40,6 +40,13 @@ IDEMPOTENCY_KEY = "Idempotency-Key"
 _KEY = IDEMPOTENCY_KEY.lower().encode()
 OURS = (b"x-ledger-", b"x-kledger-")
 """What headers begin with that are the ledger's, or mean to be, by the name of its command: none is read over."""
+NEARLY = {
+    f"{begins}{kind}{ends}".encode(): f"X-Ledger-{kind.capitalize()}"
+    for kind in IDENTITIES.values()
+    for begins in ("x-", "ledger-", "kledger-")
+    for ends in ("", "-id")
+}
+"""What names somebody to other servers, and the header that does here."""
 _NAMING = frozenset(name.encode() for name in (*IDENTITIES, FURTHER))
 # https://www.w3.org/TR/trace-context/#traceparent-header; one that is not of this form is to be ignored.
 _TRACEPARENT = re.compile(r"[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}(-.*)?")
@@ -103,12 +110,24 @@ async def _caller_of(request: Request, principal: Principal | None) -> Caller:
     elif named or further:
         caller = Caller.of(named, further=further)
     else:
+        _refuse_nearly_named(request)
         return WHO_SAYS_NOTHING if request.app.state.on_loopback else OPERATOR
     if len(caller.entities()) > MOST_ENTITIES:
         raise IllegalScope(f"the request names more than {MOST_ENTITIES} entities: name those it is about", errors=[])
     if caller.further:
         await require_types(request.app.state.desk, caller.further)
     return caller
+
+
+def _refuse_nearly_named(request: Request) -> None:
+    """Raise InvalidPayload where a request that names nobody here has a header that names somebody elsewhere."""
+    for raw, _ in request.scope["headers"]:
+        if (here := NEARLY.get(raw)) is not None:
+            header = raw.decode()
+            raise InvalidPayload(
+                f"the header {header} names nobody here: who asks is named in {here}",
+                errors=[{"field": header, "reason": f"is not read: here it is {here}"}],
+            )
 
 
 def _named_in(request: Request) -> tuple[dict[str, str], list[str]]:

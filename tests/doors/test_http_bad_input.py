@@ -104,6 +104,9 @@ CASES: list[tuple[str, str, Any, dict[str, str], int, str, str]] = [
     # who asks
     ("POST", K, GOOD, {"X-Ledger-User": ""}, 422, "illegal_scope", "or leave it out"),
     ("POST", K, GOOD, {"X-Ledger-Usr": "alice"}, 422, "invalid_payload", "known are"),
+    ("POST", K, GOOD, {"X-User": "alice"}, 422, "invalid_payload", "who asks is named in X-Ledger-User"),
+    ("POST", K, GOOD, {"X-Agent-Id": "scribe"}, 422, "invalid_payload", "who asks is named in X-Ledger-Agent"),
+    ("GET", f"{K}/search?q=x", None, {"Ledger-Org": "o"}, 422, "invalid_payload", "who asks is named in X-Ledger-Org"),
     ("POST", K, GOOD, {"X-Kledger-User": "alice"}, 422, "invalid_payload", "known are x-ledger-user"),
     ("GET", K, None, {"X-Kledger-Agent": "scribe"}, 422, "invalid_payload", "known are x-ledger-user"),
     ("POST", K, GOOD, {"X-Ledger-User": "%ff"}, 422, "illegal_scope", "percent-encoded"),
@@ -417,3 +420,12 @@ async def test_a_body_with_an_unknown_field_is_told_which_there_are(
         return
     refusal(answer, 422, "invalid_payload")
     assert told in answer.json()["error"]["message"]
+
+
+async def test_a_header_that_names_somebody_elsewhere_is_read_over_where_one_of_ours_does(door: Door) -> None:
+    assert (await door.get(K, headers={**BOB, "X-User": "alice"})).status_code == 200
+
+
+async def test_a_page_is_shown_whatever_a_proxy_adds_to_its_request() -> None:
+    async with http_door() as door:
+        assert (await door.get("/ui/sign-in", headers={"X-User": "alice"})).status_code == 200

@@ -74,6 +74,7 @@ async def test_whoever_names_nobody_is_an_agent_that_finds_its_own_and_not_the_o
     [
         ({"X-Ledger-Usr": "ada"}, "invalid_payload"),
         ({"X-Kledger-User": "ada"}, "invalid_payload"),
+        ({"X-User": "ada"}, "invalid_payload"),
         ({"X-Ledger-User": ""}, "illegal_scope"),
         ({"X-Ledger-User": "%ff"}, "illegal_scope"),
         ({"X-Ledger-Trace-Id": "t" * 2_000}, "invalid_payload"),
