@@ -251,19 +251,19 @@ def test_a_look_is_recorded_as_a_look_and_one_from_another_site_is_not(node: Run
         assert rows == [["page"]]
 
 
-def test_an_item_is_retired_from_its_card_and_comes_back_by_the_undo(node: RunningNode, mei: Visitor) -> None:
-    with node.client() as ledger:
-        ledger.acting_as(user="lh-mei").save("Paint the door", "Red.", ["plan"], id="lh-door")
+def test_an_item_is_retired_from_its_card_and_comes_back_by_the_undo(node: RunningNode) -> None:
+    with node.client() as ledger, visitor(node.url, user="lh-pia") as pia:
+        ledger.acting_as(user="lh-pia").save("Paint the door", "Red.", ["plan"], id="lh-door")
         caught_up(ledger)
-        where = "/ui/knowledge?types=plan&owner=user%3Alh-mei"
-        page = mei.get(where).text
+        where = "/ui/knowledge?types=plan&owner=user%3Alh-pia"
+        page = pia.get(where).text
         assert 'action="/ui/items/lh-door/retire"' in page
-        after = mei.post("/ui/items/lh-door/retire", back=where)
+        after = pia.post("/ui/items/lh-door/retire", back=where)
         assert str(after.url).endswith(where)
         assert shown(after.text) == set()
         undo = re.search(r'<form method="post" action="([^"]+/restore)"', after.text)
         assert undo is not None
-        assert shown(mei.post(unescape(undo[1]), back=where).text) == {"lh-door"}
+        assert shown(pia.post(unescape(undo[1]), back=where).text) == {"lh-door"}
         assert ledger.get("lh-door")["status"] == "active"
 
 

@@ -25,6 +25,7 @@ def node(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningNode]:
             mei.save("Roll back first", "Then look.", ["strategy"], id="roll-back", scopes=["public"])
             mei.save("Never deploy on Friday", "Nobody is there.", ["strategy"], id="friday", scopes=["public"])
             mei.remember("Mei is calm.", "short", id="calm", lifetime=1)
+            ledger.acting_as(user="pia").remember("Pia is calm.", "short", id="pias-calm", lifetime=1)
             mei.remember("Mei likes tea.", "semantic", id="tea")
             agent = ledger.acting_as(agent="deployer")
             agent.search("roll back", top_k=1)
@@ -32,7 +33,7 @@ def node(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningNode]:
             agent.rate("friday", "harmful", task="release 1")
             agent.rate("friday", "harmful", task="release 2")
             stated = "SELECT count(*) FROM events WHERE type = 'knowledge.expired'"
-            until(lambda: ledger.sql(stated)["rows"] == [[1]], "that a short memory is over is stated")
+            until(lambda: ledger.sql(stated)["rows"] == [[2]], "that both short memories are over is stated")
             assert mei.overview()["expired"] == 1
         yield node
 
@@ -102,17 +103,17 @@ def test_the_operator_sees_how_the_node_stands_and_nobody_else_does(node: Runnin
 
 
 def test_what_is_expired_leads_to_a_preview_of_cleaning_that_changes_nothing(node: RunningNode) -> None:
-    with node.client() as ledger, visitor(node.url, user="mei") as mei:
+    with node.client() as ledger, visitor(node.url, user="pia") as pia:
         head = caught_up(ledger)["stream"]["head"]
-        link = re.search(r'<a href="([^"]+)"><span>Expired memories</span>', mei.get("/ui").text)
+        link = re.search(r'<a href="([^"]+)"><span>Expired memories</span>', pia.get("/ui").text)
         assert link is not None
-        preview = mei.get(unescape(link[1]))
+        preview = pia.get(unescape(link[1]))
         assert preview.status_code == 200
-        assert "Mei is calm" in words(preview.text)
+        assert "Pia is calm" in words(preview.text)
         assert caught_up(ledger)["stream"]["head"] == head
-        mei.post("/ui/review/expired")
-        assert number(mei.get("/ui").text, "Expired memories") == "0"
-        assert ledger.get("calm")["status"] == "retired"
+        pia.post("/ui/review/expired")
+        assert number(pia.get("/ui").text, "Expired memories") == "0"
+        assert ledger.get("pias-calm")["status"] == "retired"
 
 
 def day(name: str, saved: int) -> Day:

@@ -38,7 +38,7 @@ def poisoned(tmp_path_factory: pytest.TempPathFactory, poison: Path) -> Iterator
 def test_what_a_refused_event_says_is_text_whatever_it_says(poisoned: RunningNode) -> None:
     with visitor(poisoned.url) as operator:
         page = operator.get("/ui/review?tab=refused").text
-    assert "Position 1" in words(page)
+    assert "Position 2" in words(page)
     assert "unfoldable" in page
     assert "tried 3 times" in words(page)
     assert "<script>alert" not in page

@@ -5,18 +5,25 @@ from __future__ import annotations
 import re
 from html import unescape
 
+import pytest
+
 from tests.journeys.running_node import RunningNode, caught_up
 from tests.web.visitor import visitor, words
 
 
-def test_the_page_explains_what_the_search_answered_and_links_its_items(shared_node: RunningNode) -> None:
+@pytest.fixture(scope="module")
+def kilns(shared_node: RunningNode) -> RunningNode:
+    """A node that knows of three kilns."""
     with shared_node.client() as ledger:
-        saved = [
+        for n in range(3):
             ledger.save(f"The kiln number {n}", f"Fire the quartzkiln at {n}00 degrees.", ["tool"], scopes=["public"])
-            for n in range(3)
-        ]
-        answered = ledger.seeing(saved[-1]["position"]).search("quartzkiln", top_k=2, record=False)
-    with visitor(shared_node.url) as person:
+        caught_up(ledger)
+    return shared_node
+
+
+def test_the_page_explains_what_the_search_answered_and_links_its_items(kilns: RunningNode) -> None:
+    with kilns.client() as ledger, visitor(kilns.url) as person:
+        answered = ledger.search("quartzkiln", top_k=2, record=False)
         answer = person.get("/ui/why", q="quartzkiln", top_k=2)
     assert answer.status_code == 200
     rows = re.findall(r'<tr data-item="([^"]+)"><td>(\d*)–?</td>', answer.text)
@@ -35,8 +42,8 @@ def test_nothing_of_what_the_reader_may_not_see_is_explained(shared_node: Runnin
         assert "vaultzebra-1" not in fred.get("/ui/why", q="vaultzebra").text
 
 
-def test_a_message_is_answered_with_its_intent_and_the_text_for_a_prompt(shared_node: RunningNode) -> None:
-    with visitor(shared_node.url) as person:
+def test_a_message_is_answered_with_its_intent_and_the_text_for_a_prompt(kilns: RunningNode) -> None:
+    with visitor(kilns.url) as person:
         said = words(person.get("/ui/why", q="how hot is the quartzkiln", tab="message").text)
     assert "intent" in said
     assert "The text for the prompt" in said
