@@ -415,3 +415,19 @@ def test_every_command_ends_with_the_code_of_no_node_where_none_answers(
             assert (ran.exit_code == 3) is ("node_unreachable" in ran.stderr), (name, ran.output)
             asked += ran.exit_code == 3
     assert asked > 60
+
+
+@pytest.mark.parametrize(("sent", "told"), [(0, False), (1, True)])
+def test_an_import_that_is_stopped_says_that_it_may_be_begun_again(
+    sent: int, told: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def stopped(*given: Any) -> None:
+        given[2].lines = given[2].saved = sent
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("producers.cli.commands.importing._import", stopped)
+    lines = tmp_path / "many.jsonl"
+    lines.write_text('{"content": "c", "types": ["tool"]}\n')
+    ran = kledger("import", str(lines))
+    assert ran.exit_code == 130
+    assert ("at least 1 item was saved; import the same file again, what is there" in ran.stderr) == told

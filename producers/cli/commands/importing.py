@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
 IN_FLIGHT = 2  # requests at a time: the node folds one chunk while the next is sent
 SHOWN_ERRORS = 20
+AGAIN = "import the same file again, what is there already is left as it is"
 SAMPLE = Path(__file__).parents[2] / "sample" / "knowledge.jsonl"
 
 
@@ -68,12 +69,12 @@ def import_file(
             session.settled = True
     except LedgerError as error:
         if tally.saved:
-            items = f"{counted(tally.saved, 'item')} {'was' if tally.saved == 1 else 'were'}"
-            error.message += (
-                f" - at least {items} saved before this; import the same file again, "
-                "what is there already is left as it is"
-            )
+            error.message += f" - at least {tally.saved_already()} saved before this; {AGAIN}"
         error.details |= tally.document(began)
+        raise
+    except KeyboardInterrupt:
+        if tally.saved:
+            sys.stderr.write(f"\nat least {tally.saved_already()} saved; {AGAIN}")
         raise
     return _answer(tally, document)
 
@@ -124,6 +125,10 @@ class Tally:
                 self.proposed.add(one["id"])
             if one["outcome"] == "refused":
                 self.refuse(chunk.lines[one["index"]], dict(one["error"] or {}))
+
+    def saved_already(self) -> str:
+        """How many items were saved, with the verb."""
+        return f"{counted(self.saved, 'item')} {'was' if self.saved == 1 else 'were'}"
 
     def document(self, began: float) -> dict[str, Any]:
         """The document for --json."""
