@@ -9,8 +9,10 @@ import errno
 import os
 import shutil
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 from kledger.contract.errors import BackupDamaged, ServiceFailed
@@ -25,12 +27,16 @@ from ledger.backup.opening import opened
 from ledger.backup.place import Directory, Place
 from ledger.backup.put_back import put_back
 from ledger.backup.writing import BackedUp, back_up
-from ledger.event import StoredEvent
+from ledger.event import Fact, StoredEvent
 from ledger.integrity.notary_start import NotaryFiles
 from ledger.integrity.signing_keys import SigningKeys, VerifyingKey, public_keys
+from ledger.store.parked import NONE_PARKED
 from projections.archive.reading import Archive
 from projections.archive.writing import write_due
+from projections.engine.decode import Decoded
 from projections.engine.digest import RelationDigest
+from projections.engine.predecode import decode_ahead
+from projections.fold_kit.parser import Parser
 from tests.archive.archives import archived, decoded_by_readers, folded
 from tests.archive.test_sealed_columns import KEYS, LOG, SIZE, keyring
 from tests.backup.stores import BUCKET, Store, object_store
@@ -223,6 +229,7 @@ async def test_damaged_ones_are_named_and_cost_the_restore_nothing_but_time(
     backup: Path,
     node: Path,
     right: dict[str, RelationDigest],
+    second: dict[type[Fact], pa.Table],
     tmp_path: Path,
 ) -> None:
     damage(backup / "columns" / NAMES[1] / name)
@@ -230,13 +237,34 @@ async def test_damaged_ones_are_named_and_cost_the_restore_nothing_but_time(
     assert f"columns/{NAMES[1]}" in problem
     assert "decodes" in problem
     assert intact(backup).position == len(LOG)
-    assert await from_backup(backup, key_of(node)) == right
+    assert _of_second(backup, key_of(node)) == second
+    if name == "words.parquet" or damage is _cut:  # to fold takes most of the time: each damage once, and each file
+        assert await from_backup(backup, key_of(node)) == right
     assert put_back(backup, load(backup), tmp_path / "restored", fewest=10, key=key_of(node)) == len(
         load(backup).segments
     )
     adopted = [path.name for path in (tmp_path / "restored" / "archive" / "columns").iterdir()]
     assert sorted(adopted) == [name for name in NAMES if name != NAMES[1]]
     await kept(node, backup, None)
+
+
+@pytest.fixture(scope="module")
+def second() -> dict[type[Fact], pa.Table]:
+    """What a fold is given of the second segment where there is no archive."""
+    with closing(Parser()) as parser:
+        read = decode_ahead(parser, keyring(KEYS), LOG[SIZE : 2 * SIZE], NONE_PARKED)
+    assert isinstance(read, Decoded)
+    return read.parsed
+
+
+def _of_second(backup: Path, key: VerifyingKey) -> dict[type[Fact], pa.Table]:
+    """What it is given from a backup with something wrong there."""
+    archive = Archive(BackedUpArchive.of(backup, load(backup), key))
+    with closing(Parser()) as parser:
+        read = archive.decoded(parser, keyring(KEYS), Segment(SIZE + 1, 2 * SIZE), NONE_PARKED)
+    assert [each["segment"] for each in archive.damaged] == [NAMES[1]]
+    assert isinstance(read, Decoded)
+    return read.parsed
 
 
 @pytest.mark.parametrize("damage", [_cut, Path.unlink, _a_link, _a_pipe])
@@ -307,6 +335,7 @@ async def test_a_run_that_ends_at_any_file_of_them_leaves_a_whole_backup_and_the
     node: Path, tmp_path: Path, right: dict[str, RelationDigest], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     directory, ends_at = tmp_path / "b", 0
+    folded_with: set[tuple[str, ...]] = set()
     put = Directory.put
     while True:
         counted, ends_at = 0, ends_at + 3
@@ -323,10 +352,14 @@ async def test_a_run_that_ends_at_any_file_of_them_leaves_a_whole_backup_and_the
             await kept(node, directory, True)
         except ServiceFailed:
             assert check_backup(directory).problems == []
-            assert await from_backup(directory, key_of(node)) == right
+            listed = tuple(load(directory).columns or ())
+            if listed not in folded_with:  # a restore reads what is listed alone, and the check has read all of that
+                folded_with.add(listed)
+                assert await from_backup(directory, key_of(node)) == right
         else:
             break
     assert ends_at > 6
+    assert folded_with == {(), (NAMES[0],)}
     assert check_backup(directory).problems == []
     assert sorted(load(directory).columns or ()) == NAMES
     assert not list(directory.rglob("*.part"))
