@@ -11,12 +11,14 @@ from typing import Any
 import httpx
 import pytest
 import qdrant_edge as edge
+from structlog.testing import capture_logs
 
 from projections.vectors.canary import CANARIES
 from projections.vectors.client import VectorClient
 from projections.vectors.embedding.hashed import DIMENSIONS, MODEL, hashed_vectors
 from projections.vectors.errors import VectorsDamaged, VectorStoreFailed
 from projections.vectors.examination import differences
+from projections.vectors.on_disk import keep_within, mark_of
 from projections.vectors.store.edge import EdgeStore
 from projections.vectors.store.points import points_of, text_of
 from projections.vectors.store.port import SearchOptions, point_id
@@ -115,13 +117,38 @@ def test_vectors_that_go_beyond_the_log_are_made_anew_at_the_start(tmp_path: Pat
 NO_POSITION = {"nothing": b"", "zeros": b"\0\0", "a word": b"soon", "a long number": b"9" * 10_000}
 
 
+def no_position(checkpoint: Path, holds: str) -> None:
+    """Have a checkpoint say nothing of a position."""
+    checkpoint.unlink()
+    checkpoint.write_bytes(NO_POSITION[holds]) if holds in NO_POSITION else checkpoint.mkdir()
+
+
 @pytest.mark.parametrize("holds", [*NO_POSITION, "a directory"])
+def test_whatever_a_checkpoint_holds_that_is_no_position_its_vectors_are_removed_and_to_be_made_anew(
+    holds: str, tmp_path: Path
+) -> None:
+    settings = Settings(directory=str(tmp_path))
+    store = EdgeStore(tmp_path, MODEL, DIMENSIONS)
+    store.set_checkpoint(ITEMS)
+    store.close()
+    keep_within(settings, head=ITEMS)
+    (checkpoint,) = tmp_path.rglob("checkpoint")
+    assert not mark_of(settings).exists()
+    no_position(checkpoint, holds)
+    with capture_logs() as said:
+        keep_within(settings, head=ITEMS)
+    assert not checkpoint.parent.exists()
+    assert mark_of(settings).exists()
+    (told,) = said
+    assert str(checkpoint) in told["reason"]
+
+
+@pytest.mark.parametrize("holds", ["zeros", "a directory"])
 def test_vectors_that_do_not_say_how_far_they_go_are_made_anew_at_the_start(holds: str, tmp_path: Path) -> None:
     with running(tmp_path / "node") as node:
         saved(node)
     (checkpoint,) = (tmp_path / "node" / "vectors").rglob("checkpoint")
-    checkpoint.unlink()
-    checkpoint.write_bytes(NO_POSITION[holds]) if holds in NO_POSITION else checkpoint.mkdir()
+    no_position(checkpoint, holds)
     with running(tmp_path / "node") as node, node.client() as ledger:
         until(lambda: found(node) == ITEMS, "all is found again")
         assert "the vectors are made anew" in node.said()

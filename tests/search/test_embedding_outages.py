@@ -344,7 +344,29 @@ async def test_a_text_asked_for_just_before_the_endpoint_is_mended_is_not_taken_
     await paid.close()
 
 
+class Stored:
+    """A view that has the texts of `stores`."""
+
+    async def ask(self, _query: object, _org: str, positions: list[int]) -> list[backlog.Text]:
+        return [each for number, each in enumerate(texts(9), 1) if number in positions]
+
+
 @pytest.mark.parametrize("nowhere", [math.nan, math.inf, 1e300, 0.0, None])
+async def test_a_text_whose_vector_points_nowhere_awaits_none_and_every_other_has_its_own(
+    nowhere: float | None, client: VectorClient, endpoint: EmbeddingEndpoint
+) -> None:
+    endpoint.lost, endpoint.nowhere = "content 2", nowhere
+    await client.index(stores(4), after=0, checkpoint=4)
+    loop = backlog.Backlog(Stored(), "acme", lambda: client, lambda: True)  # type: ignore[arg-type]
+    while await loop.step(client):
+        pass
+    assert loop.state.refused == 1
+    assert (await client.embeddings())["awaiting"] == 0
+    found = await hits(client, "content 3", ["public"], paths="vector")
+    assert {each.item_id for each in found} == {"item-1", "item-3", "item-4"}
+
+
+@pytest.mark.parametrize("nowhere", [math.nan, None])
 def test_a_text_whose_vector_points_nowhere_keeps_no_other_from_its_embedding_and_is_not_kept_so(
     nowhere: float | None, endpoint: EmbeddingEndpoint, tmp_path: Path
 ) -> None:
