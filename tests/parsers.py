@@ -1,6 +1,6 @@
-"""Parsers of desks and workbenches have the connections of those that were closed: to open one takes ten milliseconds.
+"""Parsers of a test's own process have the connections of those that were closed: to open one takes ten milliseconds.
 
-A parser keeps no state between its queries. Properties open one an example, and each desk of a test has one.
+A parser keeps no state between its queries. Properties open some an example, and each desk of a test has one.
 """
 
 from __future__ import annotations
@@ -13,7 +13,12 @@ import pytest
 
 from projections.fold_kit.parser import Parser
 
-USERS = ("projections.fold_kit.workbench.Parser", "projections.live.projector.Parser")
+USERS = (
+    "projections.archive.writing.Parser",
+    "projections.fold_kit.workbench.Parser",
+    "projections.live.decoded_ahead.Parser",
+    "projections.live.projector.Parser",
+)
 _idle: list[duckdb.DuckDBPyConnection] = []
 
 
@@ -33,7 +38,7 @@ class ParserAgain(Parser):
 
 @contextmanager
 def connections_again() -> Iterator[None]:
-    """Within the block, desks and workbenches have such parsers."""
+    """Within the block, whoever makes a parser has such a one."""
     with pytest.MonkeyPatch.context() as parsers:
         for user in USERS:
             parsers.setattr(user, ParserAgain)

@@ -20,9 +20,10 @@ from projections.engine.decode import parse
 from projections.engine.digest import RelationDigest
 from projections.engine.view import Instance, View
 from projections.fold_kit.parser import Parser
+from projections.fold_kit.workbench import Workbench
 from projections.live.catch_up import catch_up
 from tests.integrity.logs import ListedLedger
-from tests.projections.empty_views import empty_view
+from tests.projections.empty_views import kept_view
 from tests.projections.histories import state
 
 
@@ -48,12 +49,12 @@ async def folded(
     parked: Parked = NONE_PARKED,
 ) -> dict[str, RelationDigest]:
     """The digests of a view that catches up with a log, and stops at each of `stops` in between."""
-    with empty_view() as con:
-        view = View(Instance(con, keyring=keyring))
+    with kept_view() as kept:
+        view = View(Instance(kept.cursor(), keyring=keyring))
         try:
             for to in (*sorted({stop for stop in stops if 0 < stop < len(log)}), len(log)):
                 await catch_up(ListedLedger(log), view, to, parked=parked, archive=archive)
-            return state(view.instance.bench)
+            return state(Workbench(kept))  # where the queries of the digests are planned
         finally:
             view.close()
 

@@ -17,10 +17,16 @@ _idle: list[duckdb.DuckDBPyConnection] = []
 @contextmanager
 def empty_view() -> Iterator[duckdb.DuckDBPyConnection]:
     """An empty view, the caller's own until the block ends."""
+    with kept_view() as kept, kept.cursor() as con:
+        yield con
+
+
+@contextmanager
+def kept_view() -> Iterator[duckdb.DuckDBPyConnection]:
+    """The same on a connection that stays open, and so has what was prepared on it before."""
     kept = _idle.pop() if _idle else open_view(None)
     empty(kept)
-    with kept.cursor() as con:
-        yield con
+    yield kept
     _idle.append(kept)
 
 
