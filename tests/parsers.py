@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
-import duckdb
 import pytest
 
 from projections.fold_kit.parser import Parser
@@ -19,7 +19,7 @@ USERS = (
     "projections.live.decoded_ahead.Parser",
     "projections.live.projector.Parser",
 )
-_idle: list[duckdb.DuckDBPyConnection] = []
+_idle: list[dict[str, Any]] = []
 
 
 class ParserAgain(Parser):
@@ -27,13 +27,14 @@ class ParserAgain(Parser):
 
     def __init__(self) -> None:
         if _idle:
-            self.con = _idle.pop()
+            vars(self).update(_idle.pop())
         else:
             super().__init__()
 
     def close(self) -> None:
-        if (con := vars(self).pop("con", None)) is not None:  # who is closed twice had it once
-            _idle.append(con)
+        if kept := {**vars(self)}:  # who is closed twice had it once
+            vars(self).clear()
+            _idle.append(kept)
 
 
 @contextmanager

@@ -101,9 +101,10 @@ def parse(parser: Parser, events: Sequence[StoredEvent]) -> tuple[dict[type[Fact
     for start, end in _pieces(accepted):
         accepted_names = [_name_in(event.subject) for event in accepted[start:end]]
         raw = _raw(accepted[start:end], accepted_names)
-        for fact in _occurring(accepted_names):
-            rows = _whole(fact, parser.select(_select(fact, "true"), raw=raw))
-            tables.setdefault(fact, []).append(rows.drop_columns(_CHECKS))
+        with parser.over("raw", raw) as select:
+            for fact in _occurring(accepted_names):
+                rows = _whole(fact, select(_select(fact, "true")))
+                tables.setdefault(fact, []).append(rows.drop_columns(_CHECKS))
     return {fact: pa.concat_tables(tables[fact]) for fact in FACTS.values() if fact in tables}, refused
 
 
@@ -143,13 +144,14 @@ def _parse(
         readable = [event for event in events if _is_text(event.body)]
         raw = _raw(readable, [_name_in(event.subject) for event in readable])
     parsed: dict[type[Fact], pa.Table] = {}
-    for fact in facts:
-        rows = _whole(fact, parser.select(_select(fact, is_canonical(fact)), raw=raw))
-        positions = {*rows["unproven"].drop_null().to_pylist(), *_odd_documents(rows)}
-        if positions:
-            unproven += [events[bisect_left(events, at, key=_position)] for at in sorted(positions)]
-            rows = rows.filter(pc.invert(pc.is_in(rows["position"], pa.array(positions, pa.int64()))))
-        parsed[fact] = rows.drop_columns(_CHECKS)
+    with parser.over("raw", raw) as select:
+        for fact in facts:
+            rows = _whole(fact, select(_select(fact, is_canonical(fact))))
+            positions = {*rows["unproven"].drop_null().to_pylist(), *_odd_documents(rows)}
+            if positions:
+                unproven += [events[bisect_left(events, at, key=_position)] for at in sorted(positions)]
+                rows = rows.filter(pc.invert(pc.is_in(rows["position"], pa.array(positions, pa.int64()))))
+            parsed[fact] = rows.drop_columns(_CHECKS)
     return parsed, unproven
 
 
