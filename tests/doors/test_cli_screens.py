@@ -261,6 +261,7 @@ UNREACHABLE = (
     "is there twice",
     "percent-encoded",
     "is not known",
+    "names nobody here",  # a header of other servers
     "Idempotency-Key",
     "Content-Type",
     "the only header that counts",
