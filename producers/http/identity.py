@@ -24,6 +24,7 @@ from producers.http.repeated import Repeated
 from producers.operations.admin.scope_types import require_types
 from producers.operations.own_writes import Writer, speaks
 from producers.operations.publish import MAX_REFERENCE, NAMESPACE
+from projections.engine.threads.turns import asks
 
 IDENTITIES = {f"x-ledger-{kind}": kind for kind in ("user", "agent", "project", "team", "org")}
 FURTHER = "x-ledger-scope"
@@ -59,7 +60,9 @@ async def caller_of(request: Request) -> Caller:
     """
     principal: Principal | None = request.scope.get(SCOPE_KEY)
     caller = await _caller_of(request, principal)
-    speaks(writer_of(request, caller))
+    writer = writer_of(request, caller)
+    speaks(writer)
+    asks(writer)
     return caller
 
 

@@ -26,7 +26,7 @@ from producers.node.address import NodeAddress
 from producers.node.start.foundation import NodeSettings, begin
 from producers.node.start.stopped import SIGNALS, StoppedAtStart, go_on, heard_at_once
 from producers.web.addresses import HOME
-from projections.engine.own_threads import end_without_them
+from projections.engine.threads.own_threads import end_without_them
 
 log = structlog.get_logger(__name__)
 

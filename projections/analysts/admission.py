@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 from kledger.contract.errors import IllegalQuery
-from projections.engine.own_threads import OwnThread
+from projections.engine.threads.own_threads import OwnThread
 
 AT_ONCE = 2
 WAITS_SECONDS = 5.0

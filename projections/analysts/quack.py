@@ -33,7 +33,7 @@ from projections.analysts.memory_watch import analyst_limits
 from projections.analysts.quack_sessions import Admits, Sessions
 from projections.analysts.sql import REFUSAL
 from projections.analysts.statement_guard import guard_later
-from projections.engine.own_threads import within
+from projections.engine.threads.own_threads import within
 
 _EXTENSIONS = ("httpfs", "quack")
 _KNOWN = "kledger_known"

@@ -11,7 +11,6 @@ import contextlib
 import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -28,7 +27,8 @@ from projections.engine.ahead.between import UNTOUCHED, Ahead, Untouched
 from projections.engine.ahead.made_rows import MadeRows
 from projections.engine.ahead.new_in_list import NewItems
 from projections.engine.duckdb import checkpoint_of
-from projections.engine.own_threads import within
+from projections.engine.threads.own_threads import within
+from projections.engine.threads.turns import Turns
 from projections.fold_kit.lacking_memory import with_memory
 from projections.fold_kit.workbench import Workbench
 
@@ -148,6 +148,7 @@ class View:
         """Called where a question finds its file invalidated by DuckDB: nothing may be folded that would find it."""
         self._made = MadeRows()
         self._executor = ThreadPoolExecutor(READERS, "view-reader")
+        self._turns = Turns(READERS)
 
     @property
     def position(self) -> int:
@@ -165,18 +166,23 @@ class View:
         return min(self._awaited, default=None)
 
     async def ask(self, question: Callable[..., T], *args: Any, **kwargs: Any) -> T:
-        """Run `question(cursor, *args, **kwargs)` on a reader thread and return its result.
+        """Run `question(cursor, *args, **kwargs)` on a reader thread, when it is its asker's turn; returns its result.
 
         Retried for a while where an analyst's statement has used up the memory that all queries share, or while a file
         that DuckDB has invalidated is opened again. Raises ServiceFailed when that lasts.
         """
 
         async def once() -> T:
+            await self._turns.come()
             instance = self.instance
+            try:
+                running = self._executor.submit(instance.answer, question, *args, **kwargs)
+            except RuntimeError:  # the view was closed meanwhile
+                self._turns.end()
+                raise
             instance.enter()
             try:
-                answer = partial(instance.answer, question, *args, **kwargs)
-                return await asyncio.get_running_loop().run_in_executor(self._executor, answer)
+                return await asyncio.wrap_future(running)
             except duckdb.FatalException as error:
                 self.gave_up(instance, error)
                 raise
@@ -184,7 +190,11 @@ class View:
                 instance.refuse_damaged(error)
                 raise
             finally:
-                instance.leave()
+                if running.done():
+                    self._answered(instance)
+                else:  # nobody waits for it any more, and its thread and its file are taken until it ends
+                    loop = asyncio.get_running_loop()
+                    running.add_done_callback(lambda _: self._answered_from(loop, instance))
 
         lacking = (duckdb.OutOfMemoryException, duckdb.FatalException)
         try:
@@ -196,6 +206,14 @@ class View:
                 "the view cannot answer: analysts' statements have taken its memory, or its file is opened "
                 "again: try again, and see kledger status"
             ) from error
+
+    def _answered(self, instance: Instance) -> None:
+        instance.leave()
+        self._turns.end()
+
+    def _answered_from(self, loop: asyncio.AbstractEventLoop, instance: Instance) -> None:
+        with contextlib.suppress(RuntimeError):  # the event loop has ended
+            loop.call_soon_threadsafe(self._answered, instance)
 
     async def wait_for(self, position: int, timeout: float = 10.0) -> None:
         """Return once `position` is folded. Raises ViewBehind after `timeout` seconds."""

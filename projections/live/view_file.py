@@ -15,8 +15,8 @@ from ledger.runtime.damaged_file import damaged_mark
 from projections.analysts import quack
 from projections.analysts.quack_sessions import Admits
 from projections.engine.duckdb import open_view, schema_version_of
-from projections.engine.own_threads import left_behind
 from projections.engine.schema_version import SCHEMA_VERSION
+from projections.engine.threads.own_threads import left_behind
 from projections.engine.view import Instance, View
 from projections.live import more_memory
 from projections.live.files import (

@@ -1,0 +1,1 @@
+"""Threads: those that questions run on, turn by turn, and those that nobody waits for."""
