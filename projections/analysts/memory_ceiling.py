@@ -33,16 +33,20 @@ class _Ceiling:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._until = 0.0
-        self.held = False
+        self._held = False
+
+    def held(self) -> bool:
+        with self._lock:
+            return self._held
 
     def hold(self, seconds: float) -> None:
         with self._lock:
             self._until = max(self._until, time.monotonic() + seconds)
-            if not self.held:
+            if not self._held:
                 own = resource.getrlimit(resource.RLIMIT_DATA)
                 given: set[int] = set()
                 threading.Thread(target=self._go_on, args=(own, given), name="analysts-ceiling", daemon=True).start()
-                self.held = True
+                self._held = True
                 with suppress(OSError):  # no file can be opened now: the thread tries again
                     given.add(_lower(own))
 
@@ -54,8 +58,8 @@ class _Ceiling:
             with self._lock, suppress(OSError):
                 over = self._until <= time.monotonic()
                 if over:
-                    self.held = False
                     resource.setrlimit(resource.RLIMIT_DATA, own)
+                    self._held = False
                 else:
                     given.add(_lower(own))
                 _free_children(own, given)
@@ -80,7 +84,7 @@ def hold_ceiling(seconds: float) -> None:
 
 def is_held() -> bool:
     """Whether the process has a ceiling now."""
-    return _ceiling.held
+    return _ceiling.held()
 
 
 def available() -> int:
