@@ -3,8 +3,8 @@
 DuckDB's `memory_limit` counts tables, sorts and aggregates. It does not count the values that functions make
 (`replace`, `||`, lists), and a few characters of SQL make gigabytes of those. So the process is watched while
 statements over HTTP run, and they are interrupted when it has grown by more than the limit. DuckDB checks for an
-interrupt only between two steps: what one step takes has a ceiling (projections/analysts/memory_ceiling.py). Only Linux
-reports a process's memory; elsewhere nothing is watched.
+interrupt only between two steps: the memory of one step is not bounded. Only Linux reports a process's memory;
+elsewhere nothing is watched.
 """
 
 from __future__ import annotations
@@ -20,11 +20,9 @@ from pydantic import Field
 from pydantic_settings import SettingsConfigDict
 
 from ledger.runtime.settings import EnvironmentSettings, settings_of
-from projections.analysts.memory_ceiling import hold_ceiling
 
 MIB = 2**20
 _EVERY_SECONDS = 0.03
-_CEILING_SECONDS = 5.0
 _STATM = Path("/proc/self/statm")
 
 
@@ -57,11 +55,9 @@ def watched(end: Callable[[], None], growth: int) -> Iterator[None]:
         return
     over = threading.Event()
     before = _resident()
-    hold_ceiling(_CEILING_SECONDS)
 
     def watch() -> None:
         while not over.wait(_EVERY_SECONDS):
-            hold_ceiling(_CEILING_SECONDS)
             if _resident() - before > growth:
                 end()
 

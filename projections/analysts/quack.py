@@ -28,7 +28,6 @@ from duckdb.sqltypes import BOOLEAN, VARCHAR
 
 from kledger.contract.addresses import LOOPBACK
 from kledger.contract.errors import IllegalQuery, NodeMisconfigured, ServiceFailed
-from projections.analysts.memory_ceiling import hold_ceiling
 from projections.analysts.memory_watch import analyst_limits
 from projections.analysts.quack_sessions import Admits, Sessions
 from projections.analysts.sql import REFUSAL
@@ -39,8 +38,6 @@ _EXTENSIONS = ("httpfs", "quack")
 _KNOWN = "kledger_known"
 _ADMIT = "kledger_admit"
 STOPS_WITHIN_SECONDS = 8.0
-_CEILING_SECONDS = 600.0
-"""From the beginning of a statement; nobody tells its end."""
 _called: list[object] = []
 """What DuckDB calls by its address. A session that outlives the connection of its instance, which has the only other
 reference, goes on to call it: so it stays as long as the process."""
@@ -129,7 +126,6 @@ def prepare(connection: duckdb.DuckDBPyConnection, admits: Admits | None = None)
         if statement.lstrip()[:6].upper() == "INSERT":
             return None
         reason = guard().refusal(statement)
-        hold_ceiling(_CEILING_SECONDS)
         return statement if reason is None else f"SELECT error({_literal(reason)})"
 
     known = sessions.open
