@@ -41,6 +41,7 @@ from ledger.broker.server_config import RESTORE_PAYLOAD_BYTES
 from ledger.event import NewEvent
 from ledger.integrity.notary_start import NotaryFiles
 from ledger.integrity.signing_keys import SigningKeys
+from ledger.runtime.gc_tuning import collect_seldom
 from producers.operations.sealing import PersonsOf
 from projections.engine.digest import digests, state_digest
 from projections.engine.duckdb import open_view
@@ -186,6 +187,7 @@ def _digest(path: Path) -> str:
 
 async def measure(events: int, rounds: int) -> list[dict[str, Any]]:
     """Write the logs, then append and restore in turns. Returns the rows."""
+    collect_seldom()  # as every command does
     with tempfile.TemporaryDirectory(prefix="kledger-bench-") as directory:
         mixed = MixedHistory(events + events // MORE)
         logs = [

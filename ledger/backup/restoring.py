@@ -32,7 +32,7 @@ from ledger.broker.connection import BrokerConnection
 from ledger.broker.error_codes import NO_STREAM
 from ledger.broker.restored import MARKS, RESTORED_FROM, RESTORED_TO, RESTORING, WORDS_OF_RESTORE
 from ledger.broker.server import EmbeddedServer
-from ledger.broker.stream_setup import check_settings, created, created_anew, stream_config
+from ledger.broker.stream_setup import DUPLICATE_WINDOW, check_settings, created, created_anew, stream_config
 from ledger.event import JsonObject, StoredEvent
 from ledger.integrity.signing_keys import VerifyingKey
 from ledger.progress import Progress, silent
@@ -43,6 +43,9 @@ log = structlog.get_logger(__name__)
 
 _LISTS_TO_COMPARE = 4  # each of up to 2,000 events; the publishing waits where more are not compared yet
 _CHANGE_TIMEOUT = 30.0
+# The shortest that the broker takes. It reads what was stored within it as it starts, to tell retries: nobody retries
+# while nobody but the restore writes.
+_SHORT_WINDOW_NS = 100_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +104,7 @@ async def restore(
     connection = await BrokerConnection.open(access, "admin", name="kledger-restore")
     try:
         await refuse_other_vault(connection, directory)
-        reached, ended = await _open(connection, stream, manifest, settings, start_over, goes_on)
+        reached, ended = await _open(connection, stream, manifest, settings, start_over, goes_on, server is not None)
         done = Done(manifest.position, reached, started, progress)
         at, whole = reached, False
         if server is not None and not ended:
@@ -193,8 +196,12 @@ async def _open(
     settings: JsonObject | None,
     start_over: bool,
     goes_on: bool,
+    alone: bool,
 ) -> tuple[int, bool]:
-    """Create or find the stream; returns the position that an earlier try had reached, and whether it ended there."""
+    """Create or find the stream; returns the position that an earlier try had reached, and whether it ended there.
+
+    Where the restore is `alone` on the broker, a new one tells retries for a moment only, until `_finish`.
+    """
     mark = _mark(manifest)
     info = await connection.api(f"STREAM.INFO.{stream}")
     if not error_code(info) and start_over:
@@ -204,6 +211,8 @@ async def _open(
         info = await connection.api(f"STREAM.INFO.{stream}")
     if error_code(info) == NO_STREAM:
         config = _with_metadata(settings or stream_config(stream), await _marks(connection, mark))
+        if alone:
+            config[DUPLICATE_WINDOW] = _SHORT_WINDOW_NS
         create = created_anew if start_over or settings else created
         answer = await create(connection, config)
         if error_code(answer):
@@ -299,7 +308,8 @@ async def _finish(connection: BrokerConnection, stream: str, manifest: Manifest)
             "there. Start over with --start-over, while nothing writes"
         )
     ended = {RESTORED_TO: str(manifest.position), RESTORED_FROM: _mark(manifest)}
-    await _update(connection, stream, info["config"], ended)
+    window = max(info["config"][DUPLICATE_WINDOW], stream_config(stream)[DUPLICATE_WINDOW])
+    await _update(connection, stream, {**info["config"], DUPLICATE_WINDOW: window}, ended)
 
 
 async def _update(connection: BrokerConnection, stream: str, config: JsonObject, metadata: dict[str, str]) -> None:

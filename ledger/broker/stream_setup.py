@@ -14,6 +14,7 @@ from ledger.event import JsonObject
 from ledger.wire.publication import PASSING, error_code, error_of
 from ledger.wire.subjects import STREAM_SUBJECTS
 
+DUPLICATE_WINDOW = "duplicate_window"
 DUPLICATE_WINDOW_S = 120
 _NANOSECONDS = 1_000_000_000
 _SETUP_TIMEOUT = 30.0
@@ -44,7 +45,7 @@ def stream_config(name: str = LEDGER_STREAM, replicas: int = 1) -> JsonObject:
         "deny_purge": True,
         "allow_direct": True,
         "allow_atomic": True,
-        "duplicate_window": DUPLICATE_WINDOW_S * _NANOSECONDS,
+        DUPLICATE_WINDOW: DUPLICATE_WINDOW_S * _NANOSECONDS,
     }
 
 
@@ -156,6 +157,6 @@ def check_settings(config: JsonObject) -> None:
     """
     restored_to(config)
     wrong = wrong_settings(config, stream_config(config["name"], config.get("num_replicas", 1)))
-    if config.get("duplicate_window", 0) < DUPLICATE_WINDOW_S * _NANOSECONDS:
+    if config.get(DUPLICATE_WINDOW, 0) < DUPLICATE_WINDOW_S * _NANOSECONDS:
         wrong.append(f"duplicate_window is below {DUPLICATE_WINDOW_S} s")
     refuse(config, wrong, "keeps every event")

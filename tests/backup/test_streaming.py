@@ -13,12 +13,14 @@ import pytest
 import structlog.testing
 
 from kledger.contract.errors import PayloadTooLarge, RestoreRefused
+from ledger.backup import restoring
 from ledger.backup.refill import streaming
 from ledger.backup.restoring import Restored, restore
 from ledger.broker.connection import BrokerConnection
 from ledger.broker.restored import RESTORING
 from ledger.broker.server import EmbeddedServer
 from ledger.broker.server_config import RESTORE_PAYLOAD_BYTES
+from ledger.broker.stream_setup import ensure_stream
 from ledger.event import StoredEvent
 from ledger.progress import Progress, silent
 from ledger.runtime import synced
@@ -66,6 +68,14 @@ async def in_batches(server: EmbeddedServer) -> int:
     return count
 
 
+async def tells_retries_for(server: EmbeddedServer) -> float:
+    """For how many seconds the broker takes an event with the same message id for a retry."""
+    connection = await BrokerConnection.open(server.access, "admin", name="test")
+    info = await connection.api("STREAM.INFO.LEDGER")
+    await connection.close()
+    return float(info["config"]["duplicate_window"]) / 1e9
+
+
 def syncs(server: EmbeddedServer) -> bool:
     return b'"sync_interval": "always"' in server.files.config.read_bytes()
 
@@ -93,6 +103,42 @@ async def test_what_is_streamed_is_the_backup_and_is_synced_before_it_counts_as_
     assert await in_batches(server) == 0
 
 
+async def test_retries_are_told_as_on_every_ledger_once_it_is_restored(server: EmbeddedServer, tmp_path: Path) -> None:
+    """Meanwhile only for a moment: the broker reads all that it tells when it is started again."""
+    log, seen = history(2_500), list[asyncio.Task[float]]()
+    await backed_up(log, tmp_path / "b", segment_events=400)
+
+    def look(done: int, _total: int, _rate: float) -> None:
+        if done and not seen:
+            seen.append(asyncio.get_running_loop().create_task(tells_retries_for(server)))
+
+    await brought_back(server, tmp_path / "b", look)
+    assert await seen[0] < 1
+    assert await tells_retries_for(server) == 120
+    await ensure_stream(server.access)
+
+
+async def test_retries_are_told_as_on_every_ledger_though_another_restore_ended_it(
+    server: EmbeddedServer, tmp_path: Path
+) -> None:
+    log = history(2_500)
+    await backed_up(log, tmp_path / "b", segment_events=400)
+
+    class CutShortError(Exception):
+        pass
+
+    def cut(done: int, _total: int, _rate: float) -> None:
+        if done > 1_000:
+            raise CutShortError
+
+    with pytest.raises(CutShortError):
+        await brought_back(server, tmp_path / "b", cut)
+    assert await tells_retries_for(server) < 1
+    await restore(server.access, tmp_path / "b")  # as with an address of a broker
+    await ensure_stream(server.access)
+    assert await there(server) == log
+
+
 async def test_a_server_that_syncs_already_is_left_running(tmp_path: Path) -> None:
     server = EmbeddedServer(tmp_path / "broker")
     await server.start()
@@ -104,9 +150,10 @@ async def test_a_server_that_syncs_already_is_left_running(tmp_path: Path) -> No
 
 @pytest.mark.usefixtures("soon")
 async def test_what_it_does_not_take_one_by_one_is_sent_in_the_other_way(
-    server: EmbeddedServer, tmp_path: Path
+    server: EmbeddedServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A message id that the log has twice, which the broker takes for a retry, and events of foreign writers."""
+    monkeypatch.setattr(restoring, "_SHORT_WINDOW_NS", 120_000_000_000)  # however slow the machine is
     log = [*history(30), *odd_events(31), *(event._replace(position=36 + event.position) for event in history(30))]
     await backed_up(log, tmp_path / "b", segment_events=20)
     with structlog.testing.capture_logs() as told:
