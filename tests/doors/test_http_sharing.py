@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from datetime import timedelta
 from typing import Any
 
 import orjson
 import pytest
 
 from kledger.contract.scopes import PRIORITY, Caller
-from ledger.event import JsonObject
+from ledger.event import JsonObject, utc_now
+from producers.operations.knowledge import over
 from projections.search.ranking import Candidate, Standing, by_scope
 from tests.doors.http_door import ALICE, BOB, Door, http_door, refusal
 from tests.search.ranked import rank
@@ -251,6 +253,34 @@ async def test_why_visible_names_each_reason_and_since_which_event_it_holds(door
     assert (owner["recalled"], owner["may_change"]["you"]) == (True, "owner")
     operator = (await door.get("/api/knowledge/k/why")).json()
     assert ([one["kind"] for one in operator["because"]], operator["recalled"]) == (["operator"], True)
+
+
+async def test_why_visible_says_that_lists_and_searches_do_not_show_what_is_out_of_recall(
+    door: Door, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def recalled(item_id: str, *who: dict[str, str]) -> list[bool]:
+        fresh = {"min_position": await door.head()}
+        told = [await door.get(f"/api/knowledge/{item_id}/why", params=fresh, headers=each) for each in who]
+        return [each.json()["recalled"] for each in told]
+
+    await door.saved(id="k", scopes=["team:web"])
+    web = BOB | {"X-Ledger-Team": "web"}
+    assert await recalled("k", ALICE, web, {}) == [True] * 3
+    await door.delete("/api/knowledge/k", headers=ALICE)
+    assert await recalled("k", ALICE, web, {}) == [False] * 3
+    await door.post("/api/knowledge/k/restore", headers=ALICE)
+    assert await recalled("k", ALICE, web, {}) == [True] * 3
+
+    about = {"content": "two spaces", "kind": "convention", "id": "spaces"}
+    quay = BOB | {"X-Ledger-Project": "quay"}
+    proposed = await door.post("/api/memory", json=about, headers=quay)
+    assert (proposed.status_code, await recalled("spaces", quay)) == (202, [False])
+
+    brief = {"content": "back at noon", "layer": "short", "kind": "mood", "lifetime": 60, "id": "noon"}
+    await door.post("/api/memory", json=brief, headers=ALICE)
+    assert await recalled("noon", ALICE) == [True]
+    monkeypatch.setattr(over, "utc_now", lambda: utc_now() + timedelta(seconds=61))
+    assert await recalled("noon", ALICE) == [False], "its life is over, and no node has stated it"
 
 
 async def test_a_registered_type_is_a_scope_like_the_others(door: Door) -> None:

@@ -18,6 +18,7 @@ from producers.operations.admin.scope_types import require_types
 from producers.operations.desk import ANY, Desk, Freshness, reach
 from producers.operations.knowledge.acl import stated_acl
 from producers.operations.knowledge.changes import latest, publish_change, refuse_other_version
+from producers.operations.knowledge.over import is_over
 from producers.operations.knowledge.unknown import unknown
 from producers.operations.knowledge.whose import coordinator
 from producers.operations.stating import not_owner
@@ -76,4 +77,5 @@ async def why_visible(desk: Desk, caller: Caller, item_id: str, *, freshness: Fr
     reason = await desk.view.ask(why.why_visible, desk.org, caller, item_id)
     if reason is None:
         raise unknown(item_id)
-    return {**reason, "position": position}
+    recalled = reason["recalled"] and not await is_over(desk, item_id)
+    return {**reason, "recalled": recalled, "position": position}

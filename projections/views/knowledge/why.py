@@ -20,7 +20,7 @@ from projections.views.times import with_times
 
 _SINCE = ("position", "version", "change", "event_id", "by", "time")
 _COLUMNS = """version, change, valid_from AS position, epoch_us(valid_from_time) AS time, event_id, actor AS by, scopes,
-    shared_with, writers, owner, visibility, kind"""
+    shared_with, writers, owner, visibility, kind, status"""
 
 
 def why_visible(cursor: duckdb.DuckDBPyConnection, org: str, caller: Caller, item_id: str) -> JsonObject | None:
@@ -28,7 +28,8 @@ def why_visible(cursor: duckdb.DuckDBPyConnection, org: str, caller: Caller, ite
 
     `because` has `kind` (scope, acl, owner, operator), `entity` (null for the operator), for an ACL entry its
     `permission`, and `since`, the event from which on it holds. `recalled`: the item is in the caller's lists and
-    searches, not only readable by id. `also`: other entities that may read it, which the caller does not have.
+    searches, not only readable by id, as long as its life is not over. `also`: other entities that may read it, which
+    the caller does not have.
     """
     may, values = readable_by(caller)
     if not cursor.execute(
@@ -50,7 +51,7 @@ def why_visible(cursor: duckdb.DuckDBPyConnection, org: str, caller: Caller, ite
     told_to = {now["owner"], *leads, *map(scope_of, projects)}
     if not caller.is_operator and told_to.isdisjoint(entities):
         leads = []  # as the list of members
-    recalled = bool(because) or caller.reads_all
+    recalled = now["status"] == "active" and (bool(because) or caller.reads_all)
     if caller.is_operator:
         because.append(_reason("operator", None, versions, lambda _: True))
     return {
