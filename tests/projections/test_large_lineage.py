@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import duckdb
 import pytest
 
 from ledger import one_answer
@@ -9,7 +10,7 @@ from ledger.event import Lineage, NewEvent
 from ledger.events.knowledge import KnowledgeRevised, KnowledgeSaved
 from projections.fold_kit import page
 from projections.views.lineage import ask
-from projections.views.lineage.roles import MAX_STEPS
+from projections.views.lineage.roles import MAX_STEPS, around
 from tests.doors.http_door import ALICE, Door, http_door
 from tests.doors.live_desk import LiveDesk
 
@@ -52,6 +53,37 @@ async def test_a_chain_within_the_bound_is_whole() -> None:
     async with http_door() as door:
         ids = await _chain(door.desk, 5)
         assert await _lineage(door, "k4") == (ids, False)
+
+
+@pytest.mark.parametrize("ref", ["k1", "event:same"])
+def test_events_of_many_actors_with_one_id_that_cause_each_other_are_walked_through_once(ref: str) -> None:
+    actors = 50
+    with duckdb.connect() as con:
+        con.execute(
+            f"""
+            CREATE TABLE events AS SELECT 'default' AS org, 'knowledge' AS entity, 'k' || i AS entity_id,
+                'same' AS event_id, 'knowledge.saved' AS type, i AS position FROM range({actors}) AS t(i);
+            CREATE TABLE lineage AS SELECT org, 'caused_by' AS relation, 'event:' || event_id AS ref, position, event_id
+                FROM events"""
+        )
+        walk, values = around("default", ref, "TRUE", [])
+        for each in ("up", "down"):
+            rows = con.execute(f"{walk} SELECT position FROM {each}", values).fetchall()
+            assert len(set(rows)) == actors
+            assert len(rows) <= 2 * actors, f"{each} has an event at each step of each way to it"
+
+
+async def test_events_that_cause_each_other_in_a_circle_are_told_once() -> None:
+    async with http_door() as door:
+        ids = [f"e{number}" for number in range(3)]
+        for number, own in enumerate(ids):
+            event = NewEvent(SAVED, f"k{number}", "user:alice", id=own, lineage=Lineage(causation_id=ids[number - 1]))
+            await door.desk.ledger.append(event)
+        await door.desk.view.wait_for(3)
+        for ref in ("k0", "k2", "event:e1"):
+            events, more = await _lineage(door, ref)
+            assert sorted(events) == ids
+            assert more, "a circle has no end"
 
 
 async def test_what_the_events_say_is_read_a_few_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -54,31 +54,60 @@ def around(org: str, ref: str, may: str, may_values: Sequence[str]) -> tuple[str
 
     `judging` are an item's own events that are verdicts: what they name is no origin of the item. `may` is the
     predicate over `events AS e` of those that the caller may know of: no walk begins at, or passes, any other.
+
+    A walk goes from id to id, not from event to event: events of many actors may have one id, and be caused by it.
     """
     own, values = _own(org, ref)
     verdicts = f"type IN ({_JUDGES})" if is_item(ref) else "FALSE"
+    above: list[str | int] = [*values, *may_values, org, org, org, MAX_STEPS, *may_values, org, *may_values]
+    below: list[str | int] = [org, ref, *may_values, org, MAX_STEPS, *may_values, org, *may_values]
     return (
         f"""
         WITH RECURSIVE own AS ({own} AND {may}),
         judging AS (SELECT position FROM own WHERE {verdicts}),
+        causes AS (
+            SELECT substr(l.ref, 7) AS event_id, 1 AS step FROM own ANTI JOIN judging USING (position)
+                JOIN lineage AS l ON l.position = own.position
+            WHERE l.org = ? AND l.relation = 'caused_by'
+            UNION
+            SELECT substr(l.ref, 7), c.step + 1 FROM causes AS c
+                JOIN events AS e ON e.event_id = c.event_id JOIN lineage AS l ON l.position = e.position
+            WHERE e.org = ? AND l.org = ? AND l.relation = 'caused_by' AND c.step < ? AND {may}
+        ),
         up AS (
             SELECT position, 0 AS step FROM own ANTI JOIN judging USING (position)
             UNION
-            SELECT e.position, up.step + 1 FROM up JOIN lineage AS l ON l.position = up.position
-                JOIN events AS e ON e.event_id = substr(l.ref, 7) AND e.org = l.org
-            WHERE l.org = ? AND l.relation = 'caused_by' AND up.step < ? AND {may}
+            SELECT e.position, c.step FROM {_farthest("causes")} AS c JOIN events AS e ON e.event_id = c.event_id
+            WHERE e.org = ? AND {may}
         ),
-        down AS (
-            SELECT l.position, l.event_id, l.relation, 1 AS step
+        named AS (
+            SELECT l.position, l.event_id, l.relation
             FROM lineage AS l JOIN events AS e ON e.position = l.position
             WHERE l.org = ? AND (l.ref = ? OR l.ref IN (SELECT 'event:' || event_id FROM own)) AND {may}
+        ),
+        causing AS (
+            SELECT event_id, 1 AS step FROM named
             UNION
-            SELECT l.position, l.event_id, 'caused', down.step + 1
-            FROM lineage AS l JOIN down ON l.ref = 'event:' || down.event_id JOIN events AS e ON e.position = l.position
-            WHERE l.org = ? AND l.relation = 'caused_by' AND down.step < ? AND {may}
+            SELECT l.event_id, c.step + 1
+            FROM lineage AS l JOIN causing AS c ON l.ref = 'event:' || c.event_id
+                JOIN events AS e ON e.position = l.position
+            WHERE l.org = ? AND l.relation = 'caused_by' AND c.step + 1 < ? AND {may}
+        ),
+        down AS (
+            SELECT position, relation, 1 AS step FROM named
+            UNION
+            SELECT l.position, 'caused', c.step + 1
+            FROM lineage AS l JOIN {_farthest("causing")} AS c ON l.ref = 'event:' || c.event_id
+                JOIN events AS e ON e.position = l.position
+            WHERE l.org = ? AND l.relation = 'caused_by' AND {may}
         )""",
-        [*values, *may_values, org, MAX_STEPS, *may_values, org, ref, *may_values, org, MAX_STEPS, *may_values],
+        above + below,
     )
+
+
+def _farthest(walked: str) -> str:
+    """Each event id of a walk once, at its last step: in a circle of causes it stands there at many."""
+    return f"(SELECT event_id, max(step) AS step FROM {walked} GROUP BY event_id)"
 
 
 def _own(org: str, ref: str) -> tuple[str, list[str]]:
