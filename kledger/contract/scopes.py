@@ -30,9 +30,15 @@ _FORM = (
 MOST_ENTITIES = 256
 """So many entities may ask at once: what was served to whom names them all."""
 
-# Soft hyphen, zero-width space, marks and overrides of direction, word joiner and its like, byte order mark. Not the
-# joiners U+200C and U+200D, which names of several scripts are written with.
-_UNSEEN = re.compile("[\u00ad\u061c\u180e\u200b\u200e\u200f\u202a-\u202e\u2060-\u2069\ufeff]")
+# What Unicode calls ignorable by default (selectors of variants, tags, marks of direction, fillers),
+# the Braille pattern without a dot, marks of annotations, controls, and blanks that look like the blank, or stand at
+# an end. The joiners U+200C and U+200D, which names of several scripts are written with, join nothing behind ASCII.
+_UNSEEN = re.compile(
+    "[\u0080-\u00a0\u00ad\u034f\u061c\u115f\u1160\u1680\u17b4\u17b5\u180b-\u180f\u2000-\u200b\u200e\u200f"
+    "\u2028-\u202f\u205f-\u206f\u2800\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb"
+    "\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
+    "|(?<![^\\x00-\\x7f])[\u200c\u200d]|(?:^|(?<=:))\u3000|\u3000$"
+)
 
 Visibility = Literal["private", "shared", "org", "public"]
 

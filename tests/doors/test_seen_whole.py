@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import time
+import unicodedata
+from contextlib import suppress
 from types import SimpleNamespace
 from typing import Any
 from urllib.parse import quote
@@ -11,6 +13,7 @@ import pytest
 
 from kledger.contract.bounds import STRICTER
 from kledger.contract.errors import IllegalScope
+from kledger.contract.scopes import check_name, check_seen
 from ledger.event import NewEvent, StoredEvent
 from ledger.events.knowledge import KnowledgeRated, KnowledgeRetired, KnowledgeRevised, KnowledgeShared
 from ledger.events.resource import ResourceSaved
@@ -25,7 +28,14 @@ from tests.projections.histories import rows, stored, view_of
 
 UNSEEN, IN_PARTS, JOSE = "user:me\u200bi", "user:jose\u0301", "user:jos\u00e9"
 LOOK_ALIKE = (UNSEEN, "team:\u202eweb", IN_PARTS, "project:m\u00adap")
-SEEN = (JOSE, "user:梅", "team:\u0645\u06cc\u200c\u062e", "user:Ω", "project:\ud55c\uad6d", "user:👍")
+SEEN = (
+    *(JOSE, "user:梅", "team:\u0645\u06cc\u200c\u062e", "user:Ω", "project:\ud55c\uad6d", "user:👍"),
+    *("user:\u0d28\u0d4d\u200d", "user:👩\u200d🚀", "user:山田\u3000太郎", "user:Øyvind Åse"),
+)
+_DRAWN = frozenset("\u0600\u0601\u0602\u0603\u0604\u0605\u06dd\u070f\u0890\u0891\u08e2\U000110bd\U000110cd")
+"""Of Unicode's category of format, those that are drawn around or before others."""
+_OF_HIEROGLYPHS = frozenset(map(chr, range(0x13430, 0x13440)))
+"""Which arrange the signs beside them."""
 ITEM: dict[str, Any] = {"task": "t", "content": "c", "types": ["tool"]}
 FACT: dict[str, Any] = {"layer": "semantic", "content": "c"}
 
@@ -80,6 +90,34 @@ async def test_a_tool_names_nobody_who_looks_like_another() -> None:
     async with mcp_door() as door:
         assert await door.refused("knowledge_save", **ITEM, scopes=[UNSEEN]) == "illegal_scope"
         assert (await door.desk.ledger.head()).position == 0
+
+
+@pytest.mark.parametrize(
+    "letter",
+    [
+        *("\ufe0f", "\U000e0100", "\U000e0041", "\u034f", "\u3164", "\u115f", "\u180b", "\u206a", "\ufff9", "\u2800"),
+        *("\u200c", "\u200d", "\u0085", "\u00a0", "\u2009", "\u2028", "\u202f", "\u3000", "\U0001d173", "\U0001bca0"),
+    ],
+    ids=ascii,
+)
+def test_whatever_shows_nothing_is_in_no_name(letter: str) -> None:
+    for name in (f"mei{letter}", f"{letter}mei", *([] if letter == "\u3000" else [f"me{letter}i"])):
+        with pytest.raises(IllegalScope, match="looks like"):
+            check_name("user", name)
+        with pytest.raises(IllegalScope, match="looks like"):
+            check_seen("owner", f"user:{name}")
+
+
+def test_every_letter_that_python_knows_to_have_no_form_is_in_no_name() -> None:
+    shown = {"\u200c", "\u200d", "\u3000"}  # of these the place tells
+    letters = {chr(code) for code in range(0x80, 0x110000) if not 0xD800 <= code < 0xE000}
+    unseen = {one for one in letters if unicodedata.category(one) in ("Cc", "Zs", "Zl", "Zp")}
+    unseen |= {one for one in letters if unicodedata.category(one) == "Cf"} - _DRAWN - _OF_HIEROGLYPHS
+    taken = []
+    for one in sorted(unseen - shown):
+        with suppress(IllegalScope):
+            taken.append(check_seen("owner", f"user:m{one}i"))
+    assert taken == []
 
 
 def test_no_token_is_bound_to_an_entity_of_any_type_that_looks_like_another() -> None:
