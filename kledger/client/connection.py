@@ -41,7 +41,7 @@ from kledger.client.transport.unreachable import (
     wrong_address,
     wrong_path,
 )
-from kledger.contract.addresses import is_http_address
+from kledger.contract.addresses import is_http_address, told_address
 from kledger.contract.errors import (
     BrokerUnavailable,
     InvalidPayload,
@@ -80,7 +80,7 @@ class _Failed(NamedTuple):
 class Connection:
     """The way to one node: its address, timeouts and retries, and what was written through it."""
 
-    address: str = DEFAULT_URL
+    address: str = field(default=DEFAULT_URL, repr=False)  # which may have a password in it
     timeout: float = 30.0  # seconds of silence that end an attempt
     retries: int | None = None  # how often something is sent again at most; None: as the time allows
     read_your_writes: bool = True
@@ -95,9 +95,9 @@ class Connection:
 
     def __post_init__(self) -> None:
         if not isinstance(self.address, str) or not is_http_address(self.address):
+            stated = told_address(self.address) if isinstance(self.address, str) else self.address
             raise NodeUnreachable(
-                f"{self.address!r} is no address of a node: write http://HOST:PORT, for example {DEFAULT_URL}",
-                url=self.address,
+                f"{stated!r} is no address of a node: write http://HOST:PORT, for example {DEFAULT_URL}", url=stated
             )
         require_seconds("timeout", self.timeout)
         if self.retries is not None:
@@ -106,6 +106,15 @@ class Connection:
             require_text("token", self.token)
         self.token = token_of(self.token)
         self.retry_for = patience_of(self.retry_for)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What a copy has, and one in another process: all but the sockets, of which it opens its own."""
+        return vars(self) | {"transport": None}
+
+    @property
+    def told_address(self) -> str:
+        """Its address as messages tell it."""
+        return told_address(self.address)
 
     @property
     def carrier(self) -> Transport:
@@ -192,7 +201,7 @@ class Connection:
         except ReplyTimedOut as error:
             return _Failed(self._silent(self.timeout + request.waits, error), again=False, taken=True)
         except ConnectionBroken as error:
-            wrong = None if self.answered else wrong_address(error, self.address)
+            wrong = None if self.answered else wrong_address(error, self.told_address)
             # Without a connection it was surely not handled. Who states a time waits for a name as well, as for
             # that of a container that is about to start.
             again = (repeatable or isinstance(error, NotConnected)) and (wrong is None or self.retry_for is not None)
@@ -212,8 +221,8 @@ class Connection:
     def _refusal(self, answer: Reply) -> LedgerError:
         refusal = error_of_body(answer.status, answer.content, answer.url)
         no_node = isinstance(refusal, NodeUnreachable) or refusal.code == UNKNOWN_ROUTE
-        if no_node and (said := wrong_path(self.address)) is not None:
-            return NodeUnreachable(said, url=self.address, status=answer.status)
+        if no_node and (said := wrong_path(self.told_address)) is not None:
+            return NodeUnreachable(said, url=self.told_address, status=answer.status)
         return refusal
 
     def _connect_timeout(self) -> float:
@@ -228,13 +237,13 @@ class Connection:
     def _unreachable(self, reason: str, cause: Exception, wrong: str | None = None) -> LedgerError:
         if is_refused(cause):
             reason = "connection refused"
-        todo = wrong or f"({reason}); {to_start(self.address)}"
-        error = NodeUnreachable(f"no node answers at {self.address} {todo}", url=self.address)
+        todo = wrong or f"({reason}); {to_start(self.told_address)}"
+        error = NodeUnreachable(f"no node answers at {self.told_address} {todo}", url=self.told_address)
         error.__cause__ = cause
         return error
 
     def _silent(self, seconds: float, cause: Exception) -> LedgerError:
-        error = NodeUnreachable(silent(self.address, seconds), url=self.address)
+        error = NodeUnreachable(silent(self.told_address, seconds), url=self.told_address)
         error.__cause__ = cause
         return error
 

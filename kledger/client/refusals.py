@@ -8,6 +8,7 @@ from typing import Any
 import orjson
 
 from kledger.contract import errors
+from kledger.contract.addresses import told_address
 from kledger.contract.errors import LedgerError, NodeUnreachable, ServiceFailed
 
 BY_CODE: dict[str, type[LedgerError]] = {
@@ -64,14 +65,15 @@ def _of_another(status: int, body: bytes, url: str) -> NodeUnreachable:
     return NodeUnreachable(
         f"something else than a node answers at {_shown(url)}, with status {status} and nothing of the ledger: "
         "check the address: it is http://HOST:PORT of a node",
-        url=url,
+        url=told_address(url),
         status=status,
         body=_begun(body),
     )
 
 
 def _shown(url: str) -> str:
-    return url if len(url) <= _SHOWN else f"{url[:_SHOWN]}…"
+    told = told_address(url)
+    return told if len(told) <= _SHOWN else f"{told[:_SHOWN]}…"
 
 
 def _begun(body: bytes) -> str:

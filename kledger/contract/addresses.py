@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from urllib.parse import urlsplit
 
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
 """Names of the own machine: a node there needs no token, and a client no proxy."""
 NO_ADDRESS = "is no address: write http://HOST:PORT or https://HOST"
+_LOGIN = re.compile(r"(?<=//)[^/?#]*@")
+_LOGIN_OF_NONE = re.compile(r"(?<=//).*@")  # a password that nobody encoded may have a slash in it
+
+
+def told_address(url: str) -> str:
+    """The address as it may be told, to whoever reads an error or a log: without the login that it may have."""
+    return _LOGIN.sub("", url, count=1) if is_http_address(url) else _LOGIN_OF_NONE.sub("", url)
 
 
 def is_http_address(url: str) -> bool:

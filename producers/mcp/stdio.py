@@ -72,8 +72,8 @@ async def _check_node(wire: Wire) -> None:
     except LedgerError as error:
         log.warning(
             "the tools will not work until this is mended",
-            node=wire.connection.address,
+            node=wire.connection.told_address,
             error=in_own_words(error.message),
         )
     else:
-        log.info("the node answers", node=wire.connection.address)
+        log.info("the node answers", node=wire.connection.told_address)

@@ -587,12 +587,57 @@ async def test_an_async_client_that_is_closed_says_so(node: ScriptedNode) -> Non
     await ledger.aclose()
 
 
+@pytest.mark.parametrize("to", ["nobody", "another program", "a path of another program", "no address"])
+async def test_a_password_in_the_address_stands_in_no_error(node: ScriptedNode, nobody: str, to: str) -> None:
+    host = node.url.removeprefix("http://")
+    node.says("GET /api/knowledge/k-1", b"<html>", status=404)
+    node.says("GET /ui/api/knowledge/k-1", b"<html>", status=404)
+    url = {
+        "nobody": nobody.replace("://", "://ann:secret@"),
+        "another program": f"http://ann:secret@{host}",
+        "a path of another program": f"http://ann:secret@{host}/ui",
+        "no address": f"ftp://ann:sec/ret@secret@{host}",
+    }[to]
+    with pytest.raises(NodeUnreachable) as failure:
+        async with AsyncLedgerClient(url, retry_for=0) as ledger:
+            await ledger.get("k-1")
+    told = repr((failure.value.message, failure.value.details))
+    assert "sec" not in told
+    assert "ann" not in told
+    assert nobody.removeprefix("http://") in told or host in told
+
+
+@pytest.mark.parametrize("url", ["http://127.0.0.1:9", "https://ledger.example"])
 @pytest.mark.parametrize("kind", [LedgerClient, AsyncLedgerClient])
-def test_a_client_that_has_not_asked_yet_goes_to_another_process(kind: type[LedgerClient | AsyncLedgerClient]) -> None:
-    client = kind("http://127.0.0.1:9", token="secret").acting_as(user="ann")
+def test_a_client_that_has_not_asked_yet_goes_to_another_process(
+    kind: type[LedgerClient | AsyncLedgerClient], url: str
+) -> None:
+    client = kind(url, token="secret").acting_as(user="ann")
     for other in (copy.deepcopy(client), pickle.loads(pickle.dumps(client))):
         assert other.wire == client.wire
         assert other.wire.connection is not client.wire.connection
+
+
+def test_a_client_that_has_asked_goes_to_another_process_and_opens_connections_of_its_own(node: ScriptedNode) -> None:
+    node.says("GET /api/knowledge/k-1", {"id": "k-1"})
+    with LedgerClient(node.url) as ledger:
+        ann = ledger.acting_as(user="ann")
+        ann.get("k-1")
+        others = copy.deepcopy(ann), pickle.loads(pickle.dumps(ann))
+    for other in others:  # each is closed for itself
+        assert other.get("k-1")["id"] == "k-1"
+        other.close()
+    assert [asked.headers["x-ledger-user"] for asked in node.asked] == ["ann"] * 3
+
+
+async def test_an_async_client_that_has_asked_goes_to_another_process_too(node: ScriptedNode) -> None:
+    node.says("GET /api/knowledge/k-1", {"id": "k-1"})
+    async with AsyncLedgerClient(node.url) as ledger:
+        await ledger.get("k-1")
+        others = copy.deepcopy(ledger), pickle.loads(pickle.dumps(ledger))
+    for other in others:
+        async with other:
+            assert (await other.get("k-1"))["id"] == "k-1"
 
 
 class Queued:

@@ -19,6 +19,10 @@ class Portal:
         self._process = 0  # the one that runs it: another one that was forked from it has no such thread
         self._starting = threading.Lock()
 
+    def __reduce__(self) -> tuple[type[Portal], tuple[()]]:
+        """A copy, and one in another process, has a loop and a thread of its own."""
+        return Portal, ()
+
     def run(self, work: Coroutine[Any, Any, R]) -> R:
         """Run `work` to its end and return what it returns; an interrupt cancels it."""
         with self._starting:  # what is handed to the loop before it is told to stop is done before it does
