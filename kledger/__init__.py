@@ -27,7 +27,7 @@ __all__ = ["DEFAULT_URL", "AsyncLedgerClient", "LedgerClient", "LedgerError"]
 def __getattr__(name: str) -> Any:
     """Load the client when it is first named: who needs error codes or words alone loads no client."""
     if name not in __all__:
-        if name[:1].isupper():
+        if name[:1].isupper() or name == "errors":
             from kledger.client.slips.other_classes import told_class
 
             told_class(name)

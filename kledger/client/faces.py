@@ -46,6 +46,9 @@ class _Face:
     if not TYPE_CHECKING:  # to a checker a name that is not there is an error already
         __getattr__ = called_otherwise
 
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} of {self._wire.told()}>"
+
     def _through(self, wire: Wire) -> Self:
         derived = copy.copy(self)
         derived._wire = wire

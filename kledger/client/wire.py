@@ -66,6 +66,12 @@ class Wire:
     language: str | None = None  # of the texts that are answered; None leaves it to the node
     session_id: str = ""  # of `client.session(…)`, whose calls are about one session
 
+    def told(self) -> str:
+        """Which node is asked, as whom, and in which session."""
+        nobody = "the operator or the token's" if self.connection.token else "the operator"
+        session = f" in session:{self.session_id}" if self.session_id else ""
+        return f"{self.connection.told_address} as {', '.join(self.caller.entities()) or nobody}{session}"
+
     def _headers(self) -> dict[str, str]:
         wanted = {} if self.language is None else {"Accept-Language": self.language}
         return {**caller_headers(self.caller), **self.lineage.headers(), **wanted}

@@ -63,6 +63,26 @@ def test_a_client_of_another_library_is_imported_under_the_name_that_it_has_here
     assert not hasattr(kledger, "Nothing")
 
 
+def test_an_error_that_is_imported_from_the_package_is_told_where_it_is() -> None:
+    for name in ("NotOwner", "UnknownKnowledge", "ViewBehind"):
+        with pytest.raises(ImportError, match=f"'{name}'.*write: from kledger.contract.errors import {name}"):
+            exec(f"from kledger import {name}")
+    with pytest.raises(ImportError, match=r"write: from kledger\.contract import errors$"):
+        exec("from kledger import errors")
+
+
+@pytest.mark.parametrize("client", [LedgerClient, AsyncLedgerClient])
+def test_a_client_that_is_shown_says_which_node_it_asks_and_as_whom(client: Any) -> None:
+    ledger = client("http://127.0.0.1:1", token="secret-of-mine")
+    assert repr(ledger) == f"<{client.__name__} of http://127.0.0.1:1 as the operator or the token's>"
+    ann = ledger.acting_as(user="ann", agent="coder")
+    assert repr(ann) == f"<{client.__name__} of http://127.0.0.1:1 as user:ann, agent:coder>"
+    assert repr(client("http://127.0.0.1:1")) == f"<{client.__name__} of http://127.0.0.1:1 as the operator>"
+    assert "user:ann" in repr(ann.profiles)
+    assert "session:s-1" in repr(ann.session("s-1"))
+    assert "secret" not in repr(client("http://ann:secret@127.0.0.1:1"))
+
+
 def test_an_argument_of_another_library_is_answered_with_the_one_that_is_here() -> None:
     ledger: Any = LedgerClient("http://127.0.0.1:1")  # as of a program that no type checker reads
     asked: list[tuple[Callable[[], object], str]] = [
@@ -78,6 +98,12 @@ def test_an_argument_of_another_library_is_answered_with_the_one_that_is_here() 
         (lambda: ledger.get("tea", version=3), "the valid_from that history has of the version"),
         (lambda: ledger.retire("tea", current_version=3), "here it is expected_version=…"),
         (lambda: ledger.acting_as(tenant="acme"), "here it is org=…"),
+        (lambda: ledger.changes(since=3), "here it is after=…"),
+        (lambda: ledger.changes(position=3), "here it is after=…"),
+        (lambda: ledger.list(skip=10), "here it is offset=…"),
+        (lambda: ledger.list(page=2), "here it is iterate, which reads all of them"),
+        (lambda: ledger.list(cursor=9), "here it is before=…"),
+        (lambda: ledger.list(order_by="helpful"), "here it is sort=…"),
         (lambda: ledger.acting_as(user_id="ann"), "here it is user=…"),
         (lambda: ledger.acting_as(person="ann"), "here it is user=…"),
         (lambda: ledger.search("tea", tenant_id="acme"), "here it is acting_as(org=…)"),

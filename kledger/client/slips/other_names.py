@@ -158,6 +158,10 @@ ELSEWHERE = {
     "metadata": ("tags",),
     "q": ("query", "message"),
     "query": ("message",),
+    **dict.fromkeys(("cursor", "next"), ("before", "after")),
+    **dict.fromkeys(("from_position", "position", "since", "start"), ("after",)),
+    **dict.fromkeys(("order", "order_by", "sort_by"), ("sort",)),
+    "skip": ("offset",),
     "tags": ("metadata",),
     "ttl": ("lifetime",),
 }
@@ -182,6 +186,7 @@ _ARGUMENTS = {
     "version": "as_of=…, with the valid_from that history has of the version",
     "session_id": "session=…, where a method takes it, or within(trace_id=…)",
     "thread_id": "session=…, where a method takes it, or session(id)",
+    "page": "iterate, which reads all of them; list has offset=…, and before=… with the next of the page before",
     "filters": "types, owner, layers, tags, since, until",
     "expires_at": "lifetime=…, in seconds, which short memories have",
     "expiration_date": "lifetime=…, in seconds, which short memories have",
