@@ -60,6 +60,7 @@ _FILE_MARKS = frozenset("./\\:*?")
 
 _NEAR = 0.75
 
+_ATTACHED = "kl"  # what the pages attach it as
 _HOW_ELSE = "To change knowledge, go through the ledger: HTTP, the SDK or the kledger command."
 _FIRST_WORD = re.compile(r"(?:\s|--[^\n]*(?:\n|$)|/\*.*?\*/|;)*([A-Za-z_]+)", re.DOTALL)
 
@@ -107,7 +108,9 @@ class StatementGuard:
         return _refuse(grows) if grows is not None else None
 
     def _unknown_in(self, node: dict[str, Any]) -> str | None:
-        """That there is no function of the name which is called: a slip, or another database's."""
+        """That there is nothing of the name which is used: a slip, another database's, or an attached ledger's."""
+        if (attached := _as_attached(node)) is not None:
+            return attached
         reads = node.get("type") == "TABLE_FUNCTION"
         named = node.get("function") if reads else node
         admitted = self.table_functions if reads else self.functions
@@ -247,6 +250,21 @@ def _is_utf8(text: str) -> bool:
 def _name_in(node: object, key: str) -> str:
     name = node.get(key) if isinstance(node, dict) else None
     return name.lower() if isinstance(name, str) else ""
+
+
+def _as_attached(node: dict[str, Any]) -> str | None:
+    """What to write in place of a name that the pages use where the ledger is attached, which this is no place of."""
+    if node.get("type") == "BASE_TABLE":
+        qualifiers, name = ("catalog_name", "schema_name"), _name_in(node, "table_name")
+    elif node.get("type") == "TABLE_FUNCTION" and isinstance(node.get("function"), dict):
+        node = node["function"]
+        qualifiers, name = ("catalog", "schema"), f"{_name_in(node, 'function_name')}(…)"
+    else:
+        return None
+    if _ATTACHED not in [_name_in(node, each) for each in qualifiers]:
+        return None
+    instead = "send what stands in its $$ … $$ alone" if name == "query(…)" else f"write {name} alone"
+    return f"The statement does not run: {_ATTACHED} is the ledger's name in the DuckDB that attached it; {instead}."
 
 
 def _refuse(reason: str) -> str:

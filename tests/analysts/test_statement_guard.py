@@ -121,6 +121,24 @@ def test_a_function_that_is_none_is_not_called_forbidden(statement: str, told: s
     assert told in reason
 
 
+@pytest.mark.parametrize(
+    ("statement", "told"),
+    [
+        ("SELECT id FROM kl.knowledge", "write knowledge alone"),
+        ("SELECT 1 FROM t JOIN KL.main.feedback f ON f.x = t.x", "write feedback alone"),
+        ("DESCRIBE kl.knowledge", "write knowledge alone"),
+        ("FROM kl.lineage_of('trace:1')", "write lineage_of(…) alone"),
+        ("FROM kl.query($$ FROM knowledge $$)", "send what stands in its $$ … $$ alone"),
+    ],
+)
+def test_the_name_that_the_ledger_has_where_it_is_attached_is_told_to_be_none_here(
+    statement: str, told: str, guard: StatementGuard
+) -> None:
+    refusal = guard.refusal(statement) or ""
+    assert refusal.startswith("The statement does not run: kl is the ledger's name in the DuckDB that attached it")
+    assert told in refusal
+
+
 @pytest.mark.parametrize("name", ["nextval", "sleep_ms", "read_text", "quack_serve", "kledger_anything", "read_csv"])
 def test_a_function_that_duckdb_has_is_told_as_one_that_is_not_admitted(name: str, guard: StatementGuard) -> None:
     for statement in (f"SELECT {name}('x')", f"FROM {name}('x')"):
