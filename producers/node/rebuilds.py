@@ -131,7 +131,7 @@ class Rebuilds:
         path = next_file(self.data / "views")
         days = self.files.recall_days
         rebuilt = await self._in_own_process(path, None, progress, parked, from_log=from_log, recall_days=days)
-        fresh = self.files.open(path)
+        fresh = self.files.open_rebuilt(path)
         try:
             async with self.projector.paused():
                 another = await self._another_log()

@@ -121,6 +121,20 @@ class LiveFiles:
         quack.prepare(con, self._admits)
         return instance
 
+    def open_rebuilt(self, path: Path) -> Instance:
+        """Open a view file that a process of its own has just folded.
+
+        Raises NodeMisconfigured, and discards the file, where that process ran another version of the program.
+        """
+        try:
+            return self.open(path)
+        except IncompatibleView as error:
+            discard(path)
+            raise NodeMisconfigured(
+                "the program is another version than the one that this node runs: it was changed since the node "
+                "started, as by git pull or pip install: stop it and start it again"
+            ) from error
+
     def give_memory(self) -> bool:
         """Let the live view have more memory from when it is opened again; False where it has all that it may."""
         if (more := more_memory.more_than(self._memory, _MOST_MEMORY)) is None:

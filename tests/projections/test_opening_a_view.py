@@ -9,8 +9,10 @@ from pathlib import Path
 import duckdb
 import pytest
 
+from kledger.contract.errors import NodeMisconfigured
 from projections.engine.duckdb import checkpoint, open_new_view, open_view
 from projections.live.rebuild import rebuild_into
+from projections.live.view_file import LiveFiles
 from tests.integrity.logs import ListedLedger
 from tests.projections.histories import saved, stored
 
@@ -59,3 +61,14 @@ async def test_a_rebuild_without_room_for_its_file_leaves_none(tmp_path: Path) -
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
     assert list(tmp_path.iterdir()) == []
+
+
+async def test_a_node_whose_program_was_changed_under_it_says_so_of_what_the_new_one_folded(tmp_path: Path) -> None:
+    files, path = LiveFiles(tmp_path, None), tmp_path / "view-000002.duckdb"
+    await rebuild_into(ListedLedger(stored([saved()])), path)
+    files.open_rebuilt(path).close()
+    with duckdb.connect(str(path)) as folded:
+        folded.execute("UPDATE checkpoints SET schema_version = 7")
+    with pytest.raises(NodeMisconfigured, match="stop it and start it again"):
+        files.open_rebuilt(path)
+    assert not path.exists()
