@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from kledger.contract.errors import Erased, Forbidden, IllegalState, LedgerError, NotOwner, UnknownKnowledge
 from producers.requests.chunks import chunks_of, send
 from producers.tree.entries import same_statement
-from producers.tree.reading import Tree, read_tree
+from producers.tree.reading import STAYING, Tree, read_tree
 from producers.tree.seen import visible
 
 if TYPE_CHECKING:
@@ -64,14 +64,16 @@ def import_tree(
             done += len(outcome[0].payloads)
             progress(done, len(tree.entries))
     _recognise(ledger, result, in_doubt)
-    inactive = {number: item_id for number, item_id in result.ids.items() if not tree.entries[number].active}
-    now = visible(ledger, inactive.values())
-    for number, item_id in inactive.items():
+    gone = {number: item_id for number, item_id in result.ids.items() if not tree.entries[number].stays}
+    now = visible(ledger, gone.values())
+    for number, item_id in gone.items():
         entry = tree.entries[number]
-        if item_id in now and now[item_id]["status"] != "active":
+        if item_id in now and now[item_id]["status"] not in STAYING:
             continue
         try:
-            result.retired += _retire(ledger, item_id)
+            if _retire(ledger, item_id):
+                result.retired += 1
+                result.proposed.discard(item_id)
         except (NotOwner, Forbidden, Erased) as error:
             result.unchanged -= 1  # whoever saved it just now may retire it
             tree.refuse(entry.file, entry.number, error.code, error.message)
@@ -128,9 +130,9 @@ def _recognise(ledger: LedgerClient, result: Brought, in_doubt: dict[int, dict[s
 
 
 def _retire(ledger: LedgerClient, item_id: str) -> bool:
-    """Retire an item that was not active in the tree; False when it is retired already, or cannot be."""
+    """Retire an item that was out of recall in the tree; False when it is retired already, or cannot be."""
     try:
-        if ledger.get(item_id).get("status") != "active":
+        if ledger.get(item_id).get("status") not in STAYING:
             return False
         ledger.retire(item_id)  # without a reason: the tree does not say whether a person retired it, or it expired
     except (IllegalState, UnknownKnowledge):

@@ -13,10 +13,14 @@ import orjson
 
 from kledger.contract.errors import IllegalTree
 from kledger.contract.json_text import loads
+from kledger.contract.words import ItemStatus
 from producers.requests.encoding import BYTE_ORDER_MARK, not_json
 from producers.tree.entries import payload_of
 from producers.tree.placing import defaults_at, user_at
 from producers.tree.writing import MANIFEST
+
+STAYING: tuple[ItemStatus, ...] = ("active", "proposed")
+"""What an item is that is in recall, or may be once a coordinator approves it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +30,8 @@ class Entry:
     file: str
     number: int
     payload: dict[str, Any]
-    active: bool
+    stays: bool
+    """Whether it is in recall, or waits for a coordinator: what is neither was retired, replaced or rejected."""
 
 
 @dataclass(slots=True)
@@ -123,7 +128,7 @@ def _read_file(path: Path, place: PurePosixPath, tree: Tree) -> None:
     for number, entry in enumerate(document if isinstance(document, list) else [document], 1):
         if isinstance(entry, dict):
             tree.entries.append(
-                Entry(str(place), number, payload_of(entry, place), entry.get("status", "active") == "active")
+                Entry(str(place), number, payload_of(entry, place), entry.get("status", "active") in STAYING)
             )
         else:
             tree.refuse(str(place), number, "invalid_payload", "an entry is an object with a task and a content")

@@ -232,6 +232,33 @@ def test_an_item_of_somebody_elses_is_not_retired_and_the_rest_comes(tmp_path: P
         assert bob.get("his")["status"] == "retired"
 
 
+def test_what_a_project_no_longer_shares_is_not_proposed_to_it_again(tmp_path: Path) -> None:
+    """Superseded, rejected and retired; what is in force, or waits already, is proposed."""
+    out, waiting = {"old", "declined", "withdrawn"}, {"new", "asked"}
+    with in_process() as ledger:
+        ledger.appoint_coordinator("apollo", "agent:lead")
+        lead = ledger.acting_as(agent="lead", project="apollo")
+        dev = ledger.acting_as(agent="dev", project="apollo")
+        lead.remember("MySQL", kind="adr", id="old", scopes=["project:apollo"])
+        lead.remember("PostgreSQL", kind="adr", id="new", scopes=["project:apollo"], supersedes="old")
+        lead.remember("SQLite", kind="adr", id="withdrawn", scopes=["project:apollo"])
+        lead.retire("withdrawn")
+        for each in ("declined", "asked"):
+            dev.remember(f"{each} by a developer", kind="adr", id=each, scopes=["project:apollo"])
+        lead.reject("declined", reason="no")
+        before = {each: ledger.get(each)["status"] for each in sorted(out | waiting)}
+        told = ("proposed", "rejected", "active", "superseded", "retired")
+        assert before == dict(zip(sorted(out | waiting), told, strict=True))
+        export_tree(ledger, tmp_path)
+    with in_process() as ledger:
+        brought = import_tree(ledger, tmp_path)
+        assert (brought.retired, brought.proposed, brought.tree.refused) == (3, waiting, [])
+        assert {each: ledger.get(each)["status"] for each in out} == dict.fromkeys(out, "retired")
+        assert {each: ledger.get(each)["status"] for each in waiting} == dict.fromkeys(waiting, "proposed")
+        again = import_tree(ledger, tmp_path)
+        assert (again.saved, again.retired, again.proposed) == (0, 0, waiting)
+
+
 def test_an_export_has_what_its_identity_sees_and_the_operators_what_everybody_has(tmp_path: Path) -> None:
     with in_process() as ledger:
         ann = ledger.acting_as(user="ann")
