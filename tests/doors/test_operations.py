@@ -19,8 +19,10 @@ from producers.operations import feedback
 from producers.operations.bulk import importing
 from producers.operations.knowledge import changes, saving, verdicts
 from producers.operations.profiles import reading as profiles
+from producers.operations.profiles.changes import patch
 from producers.operations.publish import event_id, lifted, refuse_unkeepable
 from producers.operations.recall import search as recall
+from projections.views.profiles.merge_patch import merge_patch
 from tests.doors.live_desk import LiveDesk, live_desk
 
 ALICE = Caller(user="alice", agent="writer", team="frontend")
@@ -151,6 +153,26 @@ async def test_a_batch_of_verdicts_with_a_key_counts_once(desk: LiveDesk) -> Non
     assert (first["updated"], again["updated"]) == (3, 3)
     assert first["position"] == again["position"] == 4
     assert desk.tally.appended["knowledge.rated"] == 3
+
+
+async def test_whatever_many_say_of_a_user_at_once_is_kept(desk: LiveDesk) -> None:
+    """Each patch is of what the one before left, though all were asked before the first was answered."""
+    preferences = {"communication_style": "short", "location_preference": "Graz", "work_lifestyle": "early"}
+    scheduling = {"notes": "no calls", "meeting_buffer_minutes": 5, "max_meetings_per_day": 3}
+    stated: list[JsonObject] = [
+        {"occupation": "engineer"},
+        {"timezone": "Europe/Vienna"},
+        {"primary_language": "de"},
+        {"interests": ["chess"]},
+        {"avoid_topics": ["politics"]},
+        *({"preferences": {name: value}} for name, value in preferences.items()),
+        *({"scheduling_preferences": {name: value}} for name, value in scheduling.items()),
+    ]
+    answers = await asyncio.gather(*(patch(desk, ALICE, NO_LINEAGE, "user", each) for each in stated))
+    assert len({each.position for each in answers}) == len(stated)
+    last = max(answers, key=lambda each: each.position).content
+    for each in stated:
+        assert merge_patch(last, each) == last, f"{each} is lost"
 
 
 async def test_a_writer_that_never_gets_its_turn_is_told_so(desk: LiveDesk) -> None:

@@ -6,10 +6,12 @@ the two creations, so that version 1 of a memory is its default content, whoever
 
 from __future__ import annotations
 
+import asyncio
 import itertools
 import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
+from weakref import WeakValueDictionary
 
 from pydantic import ValidationError
 
@@ -37,6 +39,8 @@ from projections.views.profiles import ask
 from projections.views.profiles.content import CONTENTS, default_content, filled, unknown_names, validated
 from projections.views.profiles.merge_patch import merge_patch
 from projections.views.profiles.stamping import says_the_same, stamped
+
+_changing: WeakValueDictionary[tuple[str, str], asyncio.Lock] = WeakValueDictionary()
 
 
 async def register(desk: Desk, caller: Caller, lineage: Lineage) -> Memories:
@@ -133,26 +137,35 @@ async def _change(
     own_id: str,
     retry: uuid.UUID | None,
 ) -> Memory:
-    """Append the event that `build` makes; a retry, whose event states the same `fields`, appends nothing."""
-    for _ in range(ATTEMPTS):
-        standing = await _standing(desk, owner)
-        profile = standing.found.get(memory_type)
-        if retry is not None and profile is not None:
-            before = await stated_before.earlier_event(desk, [owner], own_id, {})
-            if before is not None:
-                erased = any(before.erases(name) for name in fields)  # an erased event cannot be compared
-                if not erased and not says_the_same(memory_type, fields, before.data):
-                    raise mismatch()
-                return Memory(filled(memory_type, profile.content), before.position)
-        fact, content = build(profile)
-        try:
-            appended = await publish(
-                desk.ledger, desk.tally, _with_beginnings(desk, fact, own_id, lineage, standing, retry)
-            )
-        except VersionConflict:
-            continue
-        return Memory(content, appended[-1].position)
+    """Append the event that `build` makes; a retry, whose event states the same `fields`, appends nothing.
+
+    What one node is asked at once comes one after the other: each would have to be tried anew after all others.
+    """
+    async with _turn_of(desk, owner):
+        for _ in range(ATTEMPTS):
+            standing = await _standing(desk, owner)
+            profile = standing.found.get(memory_type)
+            if retry is not None and profile is not None:
+                before = await stated_before.earlier_event(desk, [owner], own_id, {})
+                if before is not None:
+                    erased = any(before.erases(name) for name in fields)  # an erased event cannot be compared
+                    if not erased and not says_the_same(memory_type, fields, before.data):
+                        raise mismatch()
+                    return Memory(filled(memory_type, profile.content), before.position)
+            fact, content = build(profile)
+            try:
+                appended = await publish(
+                    desk.ledger, desk.tally, _with_beginnings(desk, fact, own_id, lineage, standing, retry)
+                )
+            except VersionConflict:
+                continue
+            return Memory(content, appended[-1].position)
     raise VersionConflict(f"others keep writing to the {memory_type} memory of {owner}: try again")
+
+
+def _turn_of(desk: Desk, owner: str) -> asyncio.Lock:
+    """The lock that a change of this user's memories holds, on this node: the first one creates both."""
+    return _changing.setdefault((desk.org, owner), asyncio.Lock())
 
 
 @dataclass(frozen=True, slots=True)
