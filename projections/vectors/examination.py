@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from projections.vectors.errors import VectorsDamaged
-from projections.vectors.store.frequencies import STEPS
+from projections.vectors.store.frequencies import STEPS, stored
 from projections.vectors.store.port import AWAITED, NONE, Point, SearchOptions, VectorStore, Whole, payload_of
 from projections.vectors.tokens import Sparse
 
@@ -27,49 +27,50 @@ def differences(store: VectorStore, points: Sequence[Point], searched: int) -> l
     try:
         there = store.read([(point.item_id, point.version) for point in points])
         for place, point in enumerate(points):
-            stored = there.get((point.item_id, point.version))
-            wrong = difference(point, stored)
-            if wrong is None and stored is not None and place < searched:
-                wrong = unfound(store, point, stored)
+            found = there.get((point.item_id, point.version))
+            wrong = difference(point, found)
+            if wrong is None and found is not None and place < searched:
+                wrong = unfound(store, point, found)
             result += [wrong] if wrong else []
     except VectorsDamaged as error:
         result.append(error.message)
     return result
 
 
-def difference(point: Point, stored: Whole | None) -> str | None:
+def difference(point: Point, there: Whole | None) -> str | None:
     """The first difference of a stored point, described; None when there is none.
 
     A dense vector is compared where `point` has one; otherwise the stored one has to be usable, or not due.
     """
     name = f"version {point.version} of {point.item_id!r}"
-    if stored is None:
+    if there is None:
         return f"{name} is not there"
     expected = payload_of(point)
     for field, value in expected.items():
-        if field != "awaits" and stored.payload.get(field) != value:
+        if field != "awaits" and there.payload.get(field) != value:
             return f"{name} has another {field}"
-    order, theirs = np.argsort(point.sparse.indices), np.argsort(stored.terms.indices)
-    if not np.array_equal(point.sparse.indices[order], stored.terms.indices[theirs]):
+    terms = stored(point.sparse)  # a weight beyond the greatest that is stored is that one
+    order, theirs = np.argsort(terms.indices), np.argsort(there.terms.indices)
+    if not np.array_equal(terms.indices[order], there.terms.indices[theirs]):
         return f"{name} has other terms"
-    if not _near(point.sparse.values[order], stored.terms.values[theirs], 2 / STEPS):
+    if not _near(terms.values[order] / STEPS, there.terms.values[theirs], 2 / STEPS):
         return f"{name} has other weights of its terms"
     if point.dense is not None:
-        near = len(stored.dense) == len(point.dense) and float(np.linalg.norm(point.dense - stored.dense)) < _CLOSE
-    elif len(stored.dense):
-        length = float(np.linalg.norm(stored.dense))
+        near = len(there.dense) == len(point.dense) and float(np.linalg.norm(point.dense - there.dense)) < _CLOSE
+    elif len(there.dense):
+        length = float(np.linalg.norm(there.dense))
         near = bool(np.isfinite(length)) and abs(length - 1) < _UNIT
     else:
-        near = stored.payload.get("awaits") in (AWAITED, NONE)
+        near = there.payload.get("awaits") in (AWAITED, NONE)
     return None if near else f"{name} has another vector"
 
 
-def _near(expected: np.ndarray, stored: np.ndarray, by: float) -> bool:
+def _near(expected: np.ndarray, there: np.ndarray, by: float) -> bool:
     """Whether no number differs by more; NaN differs. np.allclose took a tenth of the time of an examination."""
-    return not len(expected) or bool(np.abs(expected - stored).max() <= by)
+    return not len(expected) or bool(np.abs(expected - there).max() <= by)
 
 
-def unfound(store: VectorStore, point: Point, stored: Whole) -> str | None:
+def unfound(store: VectorStore, point: Point, there: Whole) -> str | None:
     """A description, if a version that is valid now is not found by its own words or vector by one of its readers.
 
     Searches by words are repeated with its type and as of its event, as each uses other indexes. They are by a few of
@@ -85,7 +86,7 @@ def unfound(store: VectorStore, point: Point, stored: Whole) -> str | None:
         ("words", None, words, plain),
         ("words and its type", None, words, replace(plain, types=sorted(point.types)[:1])),
         ("words as of its position", None, words, replace(plain, as_of=made)),
-        ("vector", stored.dense, None, plain),
+        ("vector", there.dense, None, plain),
     ):
         if not np.any(words.values if dense is None else dense):
             continue  # a text without words has no terms, and one without letters no vector

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,8 @@ from typing import Any
 import httpx
 import pytest
 import qdrant_edge as edge
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
 from structlog.testing import capture_logs
 
 from projections.vectors.canary import CANARIES
@@ -24,6 +27,7 @@ from projections.vectors.store.points import points_of, text_of
 from projections.vectors.store.port import SearchOptions, point_id
 from projections.vectors.tokens import query_terms
 from projections.vectors.wire import EmbeddingModel, Settings, Store
+from tests.examples import tries
 from tests.journeys.running_node import RunningNode, caught_up, result_of, running, until
 from tests.openai_server import embedding_endpoint
 
@@ -211,6 +215,22 @@ def test_no_zeroed_part_takes_items_from_searches_unnoticed(tmp_path: Path) -> N
             assert answers(store) == [ITEMS] * 4, damaged
         store.close()
     assert any(READERS_INDEX in str(path) for path in noticed)
+
+
+@settings(max_examples=tries(10), deadline=None)  # each makes a store
+@example(["2026-03-05T12:00:00.123456789+23:59"])
+@given(st.lists(st.text(st.sampled_from("0123456789abz.:+-_/ 北京"), max_size=60), min_size=1, max_size=30))
+def test_what_was_stored_as_it_was_stated_is_never_taken_for_damaged(contents: list[str]) -> None:
+    """A compound and a word in it may have one hash, and a weight that is greater than what is stored."""
+    stores = [
+        Store(f"item-{n}", 1, n, "t", content, ["public"], ["tool"], "user:a", n) for n, content in enumerate(contents)
+    ]
+    points = points_of(stores, list(hashed_vectors([*map(text_of, stores)])))
+    with tempfile.TemporaryDirectory() as directory:
+        store = EdgeStore(Path(directory), MODEL, DIMENSIONS)
+        store.upsert(points)
+        assert differences(store, points, len(points)) == []
+        store.close()
 
 
 async def test_a_vector_that_is_neither_there_nor_awaited_is_found(tmp_path: Path) -> None:

@@ -28,7 +28,7 @@ Terms = NDArray[np.uint32]
 STEPS = 800
 """A document's weights are stored in steps of 1/STEPS."""
 MOST_STEPS = 2_047
-"""The greatest weight of a term in a document, reached only by two terms with one hash."""
+"""The greatest weight of a term in a document, reached only by two with one hash, as a compound and its whole have."""
 _EXACT = 2**24 - 1  # integers up to here are exact in 32-bit floating point
 _RECENT = 16_384  # terms in the small arrays before they are merged into the large ones
 _LATEST = 4_096  # terms of documents before they are merged into the small arrays
