@@ -15,6 +15,44 @@ class Question:
 
 QUESTIONS = (
     Question(
+        "Who said what, and when",
+        """\
+SELECT time, actor, type, entity_id, trace_id, message_id, data
+FROM events
+WHERE type <> 'recall.served' AND time > now() - INTERVAL 7 DAY
+ORDER BY position DESC
+LIMIT 100""",
+    ),
+    Question(
+        "What was believed then",
+        """\
+SELECT id, owner, task, content, confidence
+FROM knowledge_as_of(now() - INTERVAL 1 DAY)
+WHERE status = 'active'
+ORDER BY id""",
+    ),
+    Question(
+        "What was harmful, to whom and why",
+        """\
+SELECT time, knowledge_id, actor, task, reason, trace_id
+FROM feedback
+WHERE verdict = 'harmful'
+ORDER BY position DESC""",
+    ),
+    Question(
+        "Who was given an item, and for which question",
+        """\
+SELECT time, actor, kind, query, rank, trace_id
+FROM recalls
+WHERE item_id = 'sample-fixed-sleep' AND kind <> 'page'
+ORDER BY position DESC""",
+    ),
+    Question(
+        "Where an item came from, and what was made of it",
+        """\
+SELECT direction, relation, ref, event_type, time FROM lineage_of('sample-fixed-sleep') ORDER BY position""",
+    ),
+    Question(
         "What came of what was served",
         """\
 SELECT query, count(DISTINCT position) AS recalls, count(verdict) AS verdicts,
