@@ -43,7 +43,7 @@ class MayChange(TypedDict):
 class Why(Answered):
     """Why the caller may read an item: each reason with the event `since` which it holds.
 
-    `recalled`: lists and searches show it, not its id alone, as of what is retired, superseded, proposed or over;
+    `recalled`: lists and searches show it. What is retired, superseded, proposed or over is read by its id alone.
     `also` are entities that read it too and that the caller is not.
     """
 

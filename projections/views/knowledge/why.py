@@ -27,9 +27,9 @@ def why_visible(cursor: duckdb.DuckDBPyConnection, org: str, caller: Caller, ite
     """Every reason for which the caller may read an item; None when there is no such item or no reason.
 
     `because` has `kind` (scope, acl, owner, operator), `entity` (null for the operator), for an ACL entry its
-    `permission`, and `since`, the event from which on it holds. `recalled`: the item is in the caller's lists and
-    searches, not only readable by id, as long as its life is not over. `also`: other entities that may read it, which
-    the caller does not have.
+    `permission`, and `since`, the event from which on it holds. `recalled`: the caller's lists and searches
+    show the item, but for a life that is over, which is not looked at here. `also`: other entities that may read it,
+    which the caller does not have.
     """
     may, values = readable_by(caller)
     if not cursor.execute(
